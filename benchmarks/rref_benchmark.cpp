@@ -46,7 +46,7 @@ double seconds_since(Clock::time_point start) {
   const rpc::Node node({.name = "owner", .rank = 0, .world_size = 0, .join = address});
   node.expose_class<Counter(int)>();
   node.expose<&Counter::add>();
-  // Not rrefs(), because that looks at all objects.
+  // Not rref_report(), because that looks at all objects.
   node.expose("objects", [] { return Counter::alive.load(); });
   node.expose("memory", [] { return allocated_bytes(); });
   for (;;)

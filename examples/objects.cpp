@@ -86,7 +86,7 @@ int run(const std::string& name, int rank, const std::string& join) {
     if (name == "owner") {
       node.expose_implementation<Average, Mean(double)>();
       node.expose<&Average::add>();
-      node.expose("holders", [&node] { return holders(node.rrefs()); });
+      node.expose("holders", [&node] { return holders(rref_report(node)); });
       is_done.get();
     } else if (name == "worker") {
       node.expose_class<Explorer(rpc::RRef<Average>)>();
@@ -94,7 +94,7 @@ int run(const std::string& name, int rank, const std::string& join) {
       is_done.get();
     } else {
       use(node);
-      rpc::when_all(node.call_all<void()>(node.peers(), "finish")).get();
+      rpc::when_all(node.each(node.peers()).call<void()>("finish")).get();
     }
   } catch (const rpc::Error& error) {
     std::cerr << "objects, " << name << ": " << error.what() << '\n';

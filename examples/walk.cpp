@@ -85,7 +85,7 @@ void drive(const std::string& join) {
   }
   std::cout << envs.size() << " environments, " << episodes << " episodes of "
             << static_cast<double>(steps) / static_cast<double>(episodes) << " steps on average\n";
-  rpc::when_all(node.call_all<void()>(node.peers(), "finish")).get();
+  rpc::when_all(node.each(node.peers()).call<void()>("finish")).get();
 }
 
 int main(int argc, char** argv) {

@@ -141,7 +141,7 @@ Sample Observers::measure(int count, const std::string& function,
   const Clock::time_point begin = Clock::now() + kUnderWay + duration_of(run_.options.warm_up);
   const Clock::time_point end = begin + duration_of(seconds);
   auto observed = rpc::when_all(
-      node_.call_all<&Observer::observe>(names(count), function, ns_of(begin), ns_of(end)));
+      node_.each(names(count)).call<&Observer::observe>(function, ns_of(begin), ns_of(end)));
   sleep_until(begin);
   const double cpu_before = cpu_seconds();
   sleep_until(end);

@@ -56,7 +56,9 @@ struct Tally {
   void call(const batchrpc::Node& client) {
     ++offered;
     ++under_way;
-    client.call_with<&slow_work>({.timeout = kTimeout}, kServer)
+    client.peer(kServer)
+        .with({.timeout = kTimeout})
+        .call<&slow_work>()
         .then([this, begin = Clock::now()](const batchrpc::Result<void>& result) {
           count(result, Clock::now() - begin);
         });

@@ -96,7 +96,7 @@ Measured World::drive(const Variant& variant,
 double World::run_free() const {
   double all = 0;
   for (rpc::Future<double>& rate :
-       node_->call_all<double(double)>(names_of(setting_), kFree, setting_.seconds))
+       node_->each(names_of(setting_)).call<double(double)>(kFree, setting_.seconds))
     all += std::move(rate).get();
   return all;
 }

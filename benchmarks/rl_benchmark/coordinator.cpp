@@ -90,8 +90,9 @@ RunRecord Coordinator::run(std::optional<Clock::time_point> started) {
 }
 
 std::vector<rpc::Result<ObserverEpisode>> Coordinator::observe() {
-  auto episodes = rpc::when_all_settled(node_.call_all_with<&Observer::run_episode>(
-      {.timeout = rpc::Duration::max()}, observers_, setting_.steps));
+  auto episodes = rpc::when_all_settled(node_.each(observers_)
+                                            .with({.timeout = rpc::Duration::max()})
+                                            .call<&Observer::run_episode>(setting_.steps));
   while (!episodes.wait_for(50ms)) {
     const std::string why = reason_to_stop();
     if (why.empty()) continue;
@@ -156,13 +157,13 @@ void Coordinator::end_early(const std::string& why) {
 void Coordinator::stop_others() {
   const rpc::CallOptions soon{.timeout = 2s};
   for (const auto* group : {&observers_, &agents_}) {
-    rpc::when_all_settled(node_.call_all_with<void()>(soon, *group, kStop)).wait();
+    rpc::when_all_settled(node_.each(*group).with(soon).call<void()>(kStop)).wait();
   }
 }
 
 void Coordinator::dismiss(bool more) {
   for (const auto* group : {&observers_, &agents_}) {
-    rpc::when_all_settled(node_.call_all_with<void(bool)>({.timeout = 2s}, *group, kEnd, more))
+    rpc::when_all_settled(node_.each(*group).with({.timeout = 2s}).call<void(bool)>(kEnd, more))
         .wait();
   }
 }

@@ -162,7 +162,7 @@ Point call_peers(Transport transport, double size) {
     names.push_back(node.name());
   }
   return measure_rounds(star, [&] {
-    for (auto& answer : rpc::when_all_settled(star.hub.call_all<&twice>(names, 21)).get())
+    for (auto& answer : rpc::when_all_settled(star.hub.each(names).call<&twice>(21)).get())
       if (*answer != 42) throw std::runtime_error("a call's result is wrong");
   });
 }

@@ -169,9 +169,8 @@ void Load::start_echo(Slot& slot) {
   if (random(4) == 0) options.retry = {.attempts = 3};  // repeats only calls that surely never ran
   begin(slot, "echo");
   watch(slot,
-        node_.call_with<Bytes(CallId, EchoRequest, Bytes)>(
-            options, slot.peer, "echo", new_id(slot), request,
-            part_of_pattern(request.at, request.size)),
+        node_.peer(slot.peer).with(options).call<Bytes(CallId, EchoRequest, Bytes)>(
+            "echo", new_id(slot), request, part_of_pattern(request.at, request.size)),
         [request](const Bytes& reply) {
           return is_part_of_pattern(reply, request.reply_at, request.reply_size);
         });
@@ -188,7 +187,7 @@ void Load::start_linger(Slot& slot) {
   } else if (kind == 1) {
     options.cancel_when_dropped = true;
   }
-  auto future = node_.call_with<std::uint64_t(CallId)>(options, slot.peer, "linger", id);
+  auto future = node_.peer(slot.peer).with(options).call<std::uint64_t(CallId)>("linger", id);
   if (kind == 1) {  // its end is not observed
     slot.call = 0;
     return;
@@ -206,7 +205,7 @@ void Load::start_batch(Slot& slot) {
   for (float& x : row)
     x = static_cast<float>(random(1000));
   begin(slot, "act");
-  watch(slot, node_.call_with<Row(CallId, Row)>(usual(), slot.peer, "act", new_id(slot), row),
+  watch(slot, node_.peer(slot.peer).with(usual()).call<Row(CallId, Row)>("act", new_id(slot), row),
         [row](const Row& result) {
           return std::equal(row.begin(), row.end(), result.begin(), result.end(),
                             [](float x, float y) { return 2 * x + 1 == y; });
@@ -218,14 +217,14 @@ void Load::start_square(Slot& slot) {
   CallOptions options = usual();
   options.retry = {.attempts = 4, .idempotent = true};
   begin(slot, "square");
-  watch(slot, node_.call_with<double(double)>(options, slot.peer, "square", x),
+  watch(slot, node_.peer(slot.peer).with(options).call<double(double)>("square", x),
         [x](double result) { return result == x * x; });
 }
 
 void Load::notify(Slot& slot) {
   begin(slot, "tell");
   try {
-    node_.notify<void(CallId)>(slot.peer, "tell", new_id(slot));
+    node_.peer(slot.peer).notify<void(CallId)>("tell", new_id(slot));
   } catch (const batchrpc::Error&) {
     report_error(slot, std::current_exception());
   }
@@ -239,7 +238,7 @@ void Load::start_object(Slot& slot) {
   const auto tally = node_.create<Tally(int)>(slot.peer, 100);
   std::vector<batchrpc::Future<int>> sums;
   for (int i = 1; i <= 3; ++i)
-    sums.push_back(tally.call_with<&Tally::add>(usual(), i));
+    sums.push_back(tally.with(usual()).call<&Tally::add>(i));
   watch(slot, batchrpc::when_all(std::move(sums)), [](const std::vector<int>& results) {
     return results == std::vector<int>{101, 103, 106};
   });
@@ -251,12 +250,12 @@ void Load::start_passing_on(Slot& slot) {
   begin(slot, "passing on");
   const auto right = [](int sum) { return sum == 42; };
   if (is_agent_) {
-    watch(slot, node_.call_with<int(RRef<Tally>)>(usual(), slot.peer, "use", tally), right);
+    watch(slot, node_.peer(slot.peer).with(usual()).call<int(RRef<Tally>)>("use", tally), right);
   } else {
     const auto other = static_cast<std::uint32_t>(random(kObservers));
     watch(slot,
-          node_.call_with<int(RRef<Tally>, std::string)>(usual(), slot.peer, "pass on", tally,
-                                                         name_of(Role::observer, other)),
+          node_.peer(slot.peer).with(usual()).call<int(RRef<Tally>, std::string)>(
+              "pass on", tally, name_of(Role::observer, other)),
           right);
   }
 }

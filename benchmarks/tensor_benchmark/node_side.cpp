@@ -98,7 +98,7 @@ class NodeClient final : public Client {
     if (mode_ == Mode::push) {
       entry.done = node_.call<void(at::Tensor)>(kServer, kPush, tensor_);
     } else if (receive_ == Receive::into) {
-      entry.done = batchrpc::call_into<&echo>(node_, entry.tensor, kServer, tensor_);
+      entry.done = batchrpc::call_into<&echo>(node_.peer(kServer), entry.tensor, tensor_);
     } else {
       entry.fresh = node_.call<&echo>(kServer, tensor_);
     }

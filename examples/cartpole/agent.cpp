@@ -39,7 +39,7 @@ Agent::Agent(const rpc::Node& node, const AgentOptions& options,
 
 std::vector<Rollout> Agent::run_episode() {
   const std::vector<std::string> players = observers_;
-  auto episodes = rpc::when_all_settled(node_.call_all<&Observer::run_episode>(players, steps_));
+  auto episodes = rpc::when_all_settled(node_.each(players).call<&Observer::run_episode>(steps_));
   do {
     interrupts_.check();
   } while (!episodes.wait_for(100ms));
@@ -77,11 +77,11 @@ void Agent::drop_observer(const std::string& observer, const rpc::Result<Rollout
           " others");
   const bool is_gone =
       failure.code() == rpc::ErrorCode::peer_lost || failure.code() == rpc::ErrorCode::not_sent;
-  if (!is_gone) node_.notify<&Observer::finish>(observer);
+  if (!is_gone) node_.peer(observer).notify<&Observer::finish>();
 }
 
 void Agent::dismiss_observers() {
-  rpc::when_all_settled(node_.call_all<&Observer::finish>(observers_)).wait_for(1s);
+  rpc::when_all_settled(node_.each(observers_).call<&Observer::finish>()).wait_for(1s);
 }
 
 std::vector<std::int32_t> Learner::select_actions(const std::vector<StateRow>& rows) {

@@ -18,5 +18,6 @@
 #include "batchrpc/future/when_any.hpp"
 #include "batchrpc/metrics/node_metrics.hpp"
 #include "batchrpc/node/exposing_objects.hpp"
+#include "batchrpc/node/inspect.hpp"
 #include "batchrpc/node/node.hpp"
 #include "batchrpc/rref/rref.hpp"

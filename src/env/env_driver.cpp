@@ -43,7 +43,7 @@ VectorEnvOptions usable_options(VectorEnvOptions options) {
 
 VectorEnv::State::State(const Node& node, VectorEnvOptions options)
     : options_(usable_options(std::move(options))),
-      core_(node.core()),
+      core_(detail::NodeAccess::core(node)),
       loop_(core_->loop()),
       description_(options_.envs_per_worker),
       seed_(options_.seed),

@@ -19,11 +19,12 @@ CallOptions detached(Duration timeout) {
 }  // namespace
 
 void VectorEnv::State::with_node(const std::function<void(const Node&)>& use) const {
-  Node::visit(core_, use);
+  detail::NodeAccess::visit(core_, use);
 }
 
 detail::OutgoingOptions VectorEnv::State::how_to_call(const Node& node, const Order& order) {
-  detail::OutgoingOptions how = node.outgoing(detached(options_.step_timeout));
+  detail::OutgoingOptions how = detail::NodeAccess::outgoing(detached(options_.step_timeout),
+                                                             detail::NodeAccess::core(node).get());
   if (description_.observation_bytes(order.wanted.steps) > detail::kInlineBytes) {
     how.payload_target = std::make_unique<detail::PayloadTarget>(
         [self = shared_from_this(), order, place = Bytes()](
@@ -69,10 +70,11 @@ void VectorEnv::State::send_reset(const Order& order, std::optional<std::uint64_
   };
   try {
     with_node([&](const Node& node) {
-      auto reply = node.call_with<env::ResetFunction>(
-          detached(options_.step_timeout), options_.workers[worker_of(order.group)],
-          env::reset_name(options_.service), order.session,
-          static_cast<std::uint32_t>(groups_.buffer_of(order.group)), seed);
+      auto reply = node.peer(options_.workers[worker_of(order.group)])
+                       .with(detached(options_.step_timeout))
+                       .call<env::ResetFunction>(
+                           env::reset_name(options_.service), order.session,
+                           static_cast<std::uint32_t>(groups_.buffer_of(order.group)), seed);
       static_cast<void>(std::move(reply).then(answered));
     });
   } catch (...) {
@@ -85,9 +87,10 @@ Future<void> VectorEnv::State::send_weights(std::size_t worker, const env::Sessi
   try {
     std::optional<Future<void>> taken;
     with_node([&](const Node& node) {
-      taken = node.call_with<env::PolicyFunction>(detached(timeout), options_.workers[worker],
-                                                  env::policy_name(options_.service), session,
-                                                  weights.bytes, weights.version);
+      taken = node.peer(options_.workers[worker])
+                  .with(detached(timeout))
+                  .call<env::PolicyFunction>(env::policy_name(options_.service), session,
+                                             weights.bytes, weights.version);
     });
     return std::move(*taken);
   } catch (...) {
@@ -102,8 +105,9 @@ Future<env::OpenReply> VectorEnv::State::send_open(std::size_t worker, Duration 
   try {
     std::optional<Future<env::OpenReply>> opened;
     with_node([&](const Node& node) {
-      opened = node.call_with<env::OpenFunction>(detached(timeout), options_.workers[worker],
-                                                 env::open_name(options_.service), request);
+      opened = node.peer(options_.workers[worker])
+                   .with(detached(timeout))
+                   .call<env::OpenFunction>(env::open_name(options_.service), request);
     });
     return std::move(*opened);
   } catch (...) {

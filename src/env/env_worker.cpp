@@ -25,12 +25,12 @@ class EnvWorker::State {
   State(const Node& node, EnvGroupFactory make, const EnvWorkerOptions& options)
       : make_(std::move(make)),
         max_envs_(options.max_envs),
-        incarnation_(node.core()->incarnation()),
+        incarnation_(detail::NodeAccess::core(node)->incarnation()),
         session_{.worker = random_odd()} {
     parts_.lanes = options.lanes.get();
     parts_.policy = options.policy;
-    parts_.memory = node.core()->payload_memory();
-    parts_.limits = env::limits_of(node.core()->options());
+    parts_.memory = detail::NodeAccess::core(node)->payload_memory();
+    parts_.limits = env::limits_of(detail::NodeAccess::core(node)->options());
   }
 
   env::OpenReply open(const env::OpenRequest& request) {

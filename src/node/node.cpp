@@ -6,13 +6,9 @@
 #include <thread>
 
 #include "batchrpc/base/error.hpp"
-#include "batchrpc/call/function_family.hpp"
 #include "batchrpc/rref/object_names.hpp"
-#include "batchrpc/rref/rref_report.hpp"
 #include "node/ending_threads.hpp"
 #include "node/node_core.hpp"
-#include "node/node_host.hpp"
-#include "rref/rref_parts.hpp"
 #include "session/set_aside.hpp"
 
 namespace batchrpc {
@@ -37,11 +33,6 @@ Node::Node(NodeOptions options) {
 Future<Node> Node::start(NodeOptions options) {
   return NodeCore::start(std::make_shared<NodeCore>(std::move(options)))
       .then([](std::shared_ptr<NodeCore> core) { return Node(std::move(core)); });
-}
-
-Node Node::from_env(NodeOptions options) {
-  options.join = "env://";
-  return Node(std::move(options));
 }
 
 Node::Node(Node&&) noexcept = default;
@@ -85,80 +76,9 @@ int Node::world_size() const noexcept { return core_ ? core_->options().world_si
 std::string Node::address() const { return live_core().address(); }
 std::string Node::status_address() const { return live_core().status_address(); }
 
-void Node::visit(const std::shared_ptr<NodeCore>& core,
-                 const std::function<void(const Node&)>& use) {
-  struct Handle {
-    ~Handle() { node.core_.reset(); }
-    Node node;
-  } handle{Node(core)};
-  use(handle.node);
-}
+Peer Node::peer(PeerRef peer) const { return {live_core().weak_from_this(), peer}; }
 
-void Node::submit(PeerRef peer, const detail::FunctionKey& function,
-                  detail::OutgoingOptions&& options, Encoder& encoder,
-                  detail::ReplyHandler&& handler) const {
-  if (peer.name().empty()) {
-    live_core().submit(peer_to_call(peer, function), function, std::move(options), encoder,
-                       std::move(handler));
-  } else {
-    live_core().submit(peer.name(), function, std::move(options), encoder, std::move(handler));
-  }
-}
-
-Future<void> Node::wait_for_credit(PeerRef peer, std::size_t bytes) const {
-  NodeCore& core = live_core();
-  try {
-    return core.wait_for_credit(peer_name(peer), bytes);
-  } catch (...) {
-    return make_failed_future<void>(std::current_exception());
-  }
-}
-
-std::string Node::peer_to_call(PeerRef peer, const detail::FunctionKey& function) const {
-  try {
-    return peer_name(peer);
-  } catch (const Error& error) {
-    NodeCore& core = live_core();
-    core.counters()->refused("", shown_name(function), error, core.loop()->now(), false);
-    throw;
-  }
-}
-
-std::string Node::peer_name(PeerRef peer) const {
-  if (peer.by_rank()) return live_core().peers().name_of(peer.rank());
-  if (peer.name().empty()) {
-    throw NotFound("no peer has the rank " + std::to_string(peer.rank()) +
-                   " or an empty name: ranks start at 0");
-  }
-  return std::string(peer.name());
-}
-
-void Node::add_reserved(std::shared_ptr<detail::ExposedFunction> function) const {
-  const std::string name = function->name;
-  const std::string signature = function->signature;
-  const FunctionTable& functions = live_core().functions();
-  auto known = functions.find(name);
-  if (!known) {
-    try {
-      live_core().expose(std::move(function));
-      return;
-    } catch (const InvalidArgument&) {  // another thread has exposed it meanwhile
-      known = functions.find(name);
-      if (!known) throw;
-    }
-  }
-  if (known->signature == signature) return;
-  const bool constructor = name.starts_with(detail::kCreatePrefix);
-  throw InvalidArgument(
-      std::string("expose: '") + std::string(shown_name(name)) + "' is exposed already, with " +
-      (constructor ? "a constructor" : "a method") + " of the signature " +
-      functions.shown_signature(name, known->signature) + ", not " +
-      functions.shown_signature(name, signature) +
-      (constructor ? "; peers create a class by one constructor: call unexpose_class first, or "
-                     "expose a function that makes the object and returns an RRef to it (own())"
-                   : "; an overloaded method is exposed once: call unexpose first, or give the "
-                     "overloads names of their own"));
-}
+Peers Node::no_peers() const { return Peers(live_core().weak_from_this()); }
 
 void Node::expose_function(std::shared_ptr<detail::ExposedFunction> function) const {
   if (function->name.starts_with(kReservedPrefix)) {
@@ -167,46 +87,15 @@ void Node::expose_function(std::shared_ptr<detail::ExposedFunction> function) co
   live_core().expose(std::move(function));
 }
 
-void Node::expose(std::shared_ptr<detail::FunctionFamily> family) const {
-  expose_function(std::move(family));
-}
-
 bool Node::unexpose(std::string_view name) const {
   if (name.starts_with(kReservedPrefix)) return false;
   FunctionTable& functions = live_core().functions();
-  const bool function = functions.remove(name);
-  const bool method = functions.remove(std::string(detail::kMethodPrefix).append(name));
-  return function || method;
-}
-
-bool Node::remove_reserved(std::string_view name) const {
-  return live_core().functions().remove(name);
-}
-
-std::string Node::schema(std::string_view name) const {
-  const FunctionTable& functions = live_core().functions();
+  bool removed = functions.remove(name);
   for (const std::string_view prefix :
-       {std::string_view(), detail::kMethodPrefix, detail::kCreatePrefix}) {
-    if (const auto function = functions.find(std::string(prefix).append(name))) {
-      return function->schema();
-    }
+       {detail::kMethodPrefix, detail::kCreatePrefix, detail::kValuePrefix}) {
+    removed = functions.remove(std::string(prefix).append(name)) || removed;
   }
-  const std::string near = functions.suggest(name, this->functions());
-  throw NotFound("no function '" + std::string(name) + "' is exposed on " + live_core().name() +
-                 (near.empty() ? "" : "; ") + near);
-}
-
-std::vector<std::string> Node::functions() const {
-  std::vector<std::string> shown;
-  for (const std::string& name : live_core().functions().names()) {
-    const bool of_program = !name.starts_with(kReservedPrefix) ||
-                            name.starts_with(detail::kMethodPrefix) ||
-                            name.starts_with(detail::kCreatePrefix);
-    if (of_program) shown.emplace_back(shown_name(name));
-  }
-  std::sort(shown.begin(), shown.end());
-  shown.erase(std::unique(shown.begin(), shown.end()), shown.end());
-  return shown;
+  return removed;
 }
 
 std::vector<PeerInfo> Node::peers() const { return live_core().peers().snapshot(); }
@@ -215,16 +104,20 @@ Future<PeerInfo> Node::wait_for_peer(std::string name, Duration timeout) const {
   return live_core().wait_for_peer(std::move(name), timeout);
 }
 
-std::uint64_t Node::on_membership(std::function<void(const MembershipChange&)> handler) const {
-  return live_core().on_change([handler = std::move(handler)](const PeerChange& change) {
-    const bool joined = change.kind == PeerChange::Kind::joined;
-    if (!joined && change.kind != PeerChange::Kind::lost) return;
-    handler({.joined = joined, .peer = change.peer, .reason = change.reason});
-  });
+MembershipSubscription Node::on_membership(
+    std::function<void(const MembershipChange&)> handler) const {
+  NodeCore& core = live_core();
+  const std::uint64_t number =
+      core.on_change([handler = std::move(handler)](const PeerChange& change) {
+        const bool joined = change.kind == PeerChange::Kind::joined;
+        if (!joined && change.kind != PeerChange::Kind::lost) return;
+        handler({.joined = joined, .peer = change.peer, .reason = change.reason});
+      });
+  return {core.weak_from_this(), number};
 }
 
-void Node::forget_membership_handler(std::uint64_t number) const {
-  live_core().forget_handler(number);
+void MembershipSubscription::cancel() const {
+  if (const std::shared_ptr<NodeCore> core = core_.lock()) core->forget_handler(number_);
 }
 
 std::vector<std::string> Node::shutdown(Duration timeout) {
@@ -243,16 +136,5 @@ std::vector<std::string> Node::shutdown(Duration timeout) {
 std::shared_ptr<Executor> Node::workers() const { return live_core().workers(); }
 
 NodeMetrics Node::metrics() const { return live_core().metrics(); }
-
-std::shared_ptr<LocalNode> Node::local_node() const { return live_core().shared_from_this(); }
-
-RRefReport Node::rrefs() const {
-  return detail::report(*live_core().extension<detail::RrefParts>());
-}
-
-std::shared_ptr<Host> Node::host(std::string exposed_as,
-                                 std::shared_ptr<AsyncMutex> exclusive) const {
-  return std::make_shared<NodeHost>(live_core(), std::move(exposed_as), std::move(exclusive));
-}
 
 }  // namespace batchrpc

@@ -2,8 +2,6 @@
 #include <utility>
 
 #include "batchrpc/base/error.hpp"
-#include "batchrpc/call/caller.hpp"
-#include "batchrpc/node/node.hpp"
 #include "call/call_diagnostics_text.hpp"
 #include "call/function_table.hpp"
 #include "node/node_core.hpp"
@@ -11,10 +9,6 @@
 
 // The start of calls that this node makes.
 namespace batchrpc {
-
-detail::OutgoingOptions Node::outgoing(const CallOptions& options) const {
-  return detail::outgoing(options, core_.get());
-}
 
 void NodeCore::submit(std::string_view peer, const detail::FunctionKey& function,
                       detail::OutgoingOptions&& options, Encoder& encoder,

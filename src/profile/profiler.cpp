@@ -67,7 +67,7 @@ void write_file(const std::string& wanted, const std::string& text) {
 
 struct Profiler::Parts {
   Parts(const Node& node, const ProfilerOptions& options)
-      : core(node.core()),
+      : core(detail::NodeAccess::core(node)),
         max_events(options.max_events),
         store(std::make_shared<CallStore>(options.max_events, options.operators)) {
     own.node = node.name();
@@ -94,8 +94,8 @@ Profiler::Profiler(const Node& node, const ProfilerOptions& options)
   if (options.sample == 0) {
     throw InvalidArgument("ProfilerOptions::sample is 0: one in so many calls, so 1 is all");
   }
-  node.core()->tracer().show(parts_->store, options.sample);
-  node.core()->tracer().add(parts_->store, options.sample, options.answered);
+  detail::NodeAccess::core(node)->tracer().show(parts_->store, options.sample);
+  detail::NodeAccess::core(node)->tracer().add(parts_->store, options.sample, options.answered);
 }
 
 Profiler::~Profiler() { stop(); }

@@ -22,7 +22,7 @@ struct RrefParts {
   const std::shared_ptr<References> references;  ///< the references it holds
 };
 
-/// The data for Node::rrefs() and Node::metrics().
+/// The data for rref_report() and Node::metrics().
 /// @{
 [[nodiscard]] RRefReport report(const RrefParts& parts);
 void add_metrics(const RrefParts& parts, RRefMetrics& metrics);

@@ -157,7 +157,7 @@ std::shared_ptr<const StatusContent::Snapshot> StatusContent::snapshot(
   const Clock::time_point time = now();
   if (snapshot_ && time < snapshot_->at + kKeptFor) return snapshot_;
   const auto made = std::make_shared<Snapshot>();
-  Node::visit(node, [&](const Node& handle) {
+  detail::NodeAccess::visit(node, [&](const Node& handle) {
     NodeMetrics metrics = handle.metrics();
     made->prometheus = to_prometheus(metrics);
     for (PeerMetrics& peer : metrics.peers)
@@ -178,7 +178,7 @@ HttpReply StatusContent::trace(const HttpRequest& request) {
   }
   std::string name;
   if (const std::shared_ptr<NodeCore> node = node_.lock())
-    Node::visit(node, [&](const Node& handle) { name = handle.name(); });
+    detail::NodeAccess::visit(node, [&](const Node& handle) { name = handle.name(); });
   TraceRecorder::Trace trace =
       recorder_.record(node_, std::chrono::seconds(seconds), request.is_gone);
   switch (trace.outcome) {

@@ -88,7 +88,8 @@ std::shared_ptr<const detail::StatusPageFactory> status_page(const std::string& 
 
 class StatusServer::Parts {
  public:
-  Parts(const Node& node, const StatusOptions& options) : service(node.core(), options.address) {}
+  Parts(const Node& node, const StatusOptions& options)
+      : service(detail::NodeAccess::core(node), options.address) {}
   Service service;
 };
 

@@ -31,7 +31,7 @@ TraceRecorder::Trace TraceRecorder::record(const std::weak_ptr<NodeCore>& node,
   {
     const std::shared_ptr<NodeCore> alive = node.lock();
     if (!alive) return {.outcome = Outcome::node_ended};
-    Node::visit(alive, [&](const Node& handle) {
+    detail::NodeAccess::visit(alive, [&](const Node& handle) {
       profiler.emplace(handle, ProfilerOptions{.answered = true, .max_events = kMaxEvents});
     });
   }

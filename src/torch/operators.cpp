@@ -15,6 +15,7 @@
 
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/call/function_family.hpp"
+#include "batchrpc/node/inspect.hpp"
 #include "torch/operator_overloads.hpp"
 #include "torch/parsed_signature.hpp"
 
@@ -194,7 +195,7 @@ bool is_for_all(std::string_view name) {
 void expose_operators(const Node& node, const std::vector<std::string>& names,
                       const ExposeOptions& options) {
   const auto all = detail::all_overloads();
-  const std::vector<std::string> exposed = node.functions();
+  const std::vector<std::string> exposed = exposed_functions(node);
   std::set<std::string> taken(exposed.begin(), exposed.end());
   std::vector<std::shared_ptr<detail::FunctionFamily>> families;
   for (const std::string& name : names) {
@@ -205,16 +206,17 @@ void expose_operators(const Node& node, const std::vector<std::string>& names,
         name, detail::OperatorOverloads(detail::find_overloads(all, name)), options));
   }
   for (auto& family : families)
-    node.expose(std::move(family));
+    detail::NodeAccess::expose(node, std::move(family));
 }
 
 void expose_all_operators(const Node& node, const ExposeOptions& options) {
-  const std::vector<std::string> exposed = node.functions();
+  const std::vector<std::string> exposed = exposed_functions(node);
   for (auto& [name, handles] : detail::all_overloads()) {
     if (!detail::is_for_all(name)) continue;
     if (std::binary_search(exposed.begin(), exposed.end(), name)) continue;
-    node.expose(std::make_shared<detail::OperatorFamily>(
-        name, detail::OperatorOverloads(std::move(handles)), options));
+    detail::NodeAccess::expose(node,
+                               std::make_shared<detail::OperatorFamily>(
+                                   name, detail::OperatorOverloads(std::move(handles)), options));
   }
 }
 

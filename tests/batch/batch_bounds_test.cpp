@@ -21,7 +21,7 @@ TEST_CASE("a row beyond max_queue_bytes is refused, and finds room when others h
   std::vector<Promise<std::vector<int>>> running;
   const Batcher<int(std::string)> batcher(
       {.max_queue_bytes = 10'000}, [&](auto) { return running.emplace_back().get_future(); });
-  batcher.exposed_on(node.host());
+  detail::HostedAccess::exposed_on(batcher, detail::NodeAccess::host(node));
   auto runs = batcher("");
   world.run_for(0s);
   auto waits = batcher(std::string(6'000, 'a'));
@@ -120,8 +120,8 @@ TEST_CASE("a row whose deadline passes while it waits fails then, and never runs
   HeldBatching b({});
   b.add(0);
   b.world.run_for(0s);
-  auto expires = b.batcher.call_with({.timeout = 5ms}, 1);
-  auto stays = b.batcher.call_with({.timeout = 1h}, 2);
+  auto expires = b.batcher.with({.timeout = 5ms})(1);
+  auto stays = b.batcher.with({.timeout = 1h})(2);
   b.world.run_for(4999us);
   CHECK_FALSE(expires.ready());
   b.world.run_for(1us);
@@ -141,7 +141,7 @@ TEST_CASE("a peer's row whose deadline has passed never runs") {
   const Node peer = b.world.join("peer");
   b.add(0);
   b.world.run_for(0s);
-  auto call = peer.call_with<int(int)>({.timeout = 50ms}, "root", "double", 1);
+  auto call = peer.peer("root").with({.timeout = 50ms}).call<int(int)>("double", 1);
   b.world.run_for(1s);
   CHECK(outcome(std::move(call)).code() == ErrorCode::timed_out);
   CHECK(b.batcher.statistics().expired == 1);
@@ -153,8 +153,8 @@ TEST_CASE("rows that expired do not fill the queue") {
   HeldBatching b({.max_size = 1, .max_queue = 2});
   b.add(0);
   b.world.run_for(0s);
-  auto a = b.batcher.call_with({.timeout = 1ms}, 1);
-  auto c = b.batcher.call_with({.timeout = 1ms}, 2);
+  auto a = b.batcher.with({.timeout = 1ms})(1);
+  auto c = b.batcher.with({.timeout = 1ms})(2);
   CHECK(outcome(b.batcher(3)).code() == ErrorCode::overloaded);
   b.world.loop->run_for(1ms);
   auto fits = b.batcher(4);
@@ -170,10 +170,10 @@ TEST_CASE("a row that is answered within another call has that call's caller and
     seen = info;
     return xs;
   });
-  batcher.exposed_on(root.host());
+  detail::HostedAccess::exposed_on(batcher, detail::NodeAccess::host(root));
   root.expose("update", [&](int x) { return batcher(x); });
   const Node trainer = world.join("trainer");
-  CHECK(trainer.call_with<int(int)>({.timeout = 2s}, "root", "update", 7).get() == 7);
+  CHECK(trainer.peer("root").with({.timeout = 2s}).call<int(int)>("update", 7).get() == 7);
   REQUIRE(seen.calls.size() == 1);
   REQUIRE(seen.calls[0].caller);
   CHECK(seen.calls[0].caller->name == "trainer");
@@ -185,8 +185,8 @@ TEST_CASE("a row that its caller takes back never runs") {
   b.add(0);
   b.world.run_for(0s);
   std::stop_source stop;
-  auto taken_back = b.batcher.call_with({.stop = stop.get_token()}, 1);
-  auto many = b.batcher.many().call_with({.stop = stop.get_token()}, {2, 3});
+  auto taken_back = b.batcher.with({.stop = stop.get_token()})(1);
+  auto many = b.batcher.many().with({.stop = stop.get_token()})({2, 3});
   b.add(4);
   CHECK(b.batcher.statistics().queued == 4);
   stop.request_stop();
@@ -198,13 +198,13 @@ TEST_CASE("a row that its caller takes back never runs") {
   b.answer(0);
   CHECK(b.batches == Batches{{0}, {4}});
   // One that is taken back before it comes does not come.
-  CHECK(outcome(b.batcher.call_with({.stop = stop.get_token()}, 5)).code() == ErrorCode::cancelled);
+  CHECK(outcome(b.batcher.with({.stop = stop.get_token()})(5)).code() == ErrorCode::cancelled);
 }
 
 TEST_CASE("a row that has started is not taken back any more") {
   HeldBatching b({});
   std::stop_source stop;
-  auto row = b.batcher.call_with({.stop = stop.get_token()}, 1);
+  auto row = b.batcher.with({.stop = stop.get_token()})(1);
   b.world.run_for(0s);
   stop.request_stop();
   CHECK_FALSE(row.ready());
@@ -243,7 +243,7 @@ TEST_CASE("max_wait counts from a row's arrival also where it was held back") {
   };
   b.batcher.pause();
   b.add({1, 2});
-  auto expires = b.batcher.call_with({.timeout = 60ms}, 3);
+  auto expires = b.batcher.with({.timeout = 60ms})(3);
   call(first, 11);
   call(first, 12);
   const Duration start = b.world.time();

@@ -69,9 +69,9 @@ TEST_CASE("a row that was taken back before it came does not run") {
   });
   std::stop_source stop;
   stop.request_stop();
-  const auto row = outcome(batcher.call_with({.stop = stop.get_token()}, 1));
+  const auto row = outcome(batcher.with({.stop = stop.get_token()})(1));
   CHECK(row.code() == ErrorCode::cancelled);
-  const auto rows = outcome(batcher.many().call_with({.stop = stop.get_token()}, {1, 2}));
+  const auto rows = outcome(batcher.many().with({.stop = stop.get_token()})({1, 2}));
   CHECK(rows.code() == ErrorCode::cancelled);
   CHECK(runs == 0);
   CHECK(batcher.statistics().rows == 3);

@@ -67,7 +67,7 @@ TEST_CASE("a row that expires while others are accumulated never runs") {
   Summing s({.min_size = 3});
   s.on_row = [&s] { s.world.loop->advance(10ms); };  // a slow one, for which its loop waits
   auto first = s.batcher(1);
-  auto expires = s.batcher.call_with({.timeout = 5ms}, 100);
+  auto expires = s.batcher.with({.timeout = 5ms})(100);
   auto second = s.batcher(2);
   auto third = s.batcher(3);
   CHECK(outcome(std::move(expires)).code() == ErrorCode::timed_out);
@@ -81,7 +81,7 @@ TEST_CASE("rows are accumulated on when a batch that was about to start has lost
   s.batcher.set_options({.max_size = 4, .min_size = 2, .order_by_peer = true});
   std::stop_source stop;
   auto first = s.batcher(-1);
-  auto second = s.batcher.call_with({.stop = stop.get_token()}, 2);  // the start waits
+  auto second = s.batcher.with({.stop = stop.get_token()})(2);  // the start waits
   s.batcher.set_options({.max_size = 4, .min_size = 2});
   stop.request_stop();
   guard.reset();
@@ -154,7 +154,7 @@ TEST_CASE("a batcher is closed when its last row is gone, whoever has the mutex"
   const auto mutex = std::make_shared<AsyncMutex>();
   const std::optional<AsyncMutex::Guard> guard = mutex->try_lock();
   HeldBatching b({}, {}, {.exclusive = mutex});
-  auto row = b.batcher.call_with({.timeout = 1s}, 1);
+  auto row = b.batcher.with({.timeout = 1s})(1);
   auto closed = b.batcher.close(BatchClose::drain);
   b.world.run_for(999ms);
   CHECK_FALSE(closed.ready());
@@ -174,7 +174,7 @@ TEST_CASE("a batcher is closed after its rows have failed") {
   CHECK(failed_before);
 
   HeldBatching late({});
-  auto row = late.batcher.call_with({.timeout = 5ms}, 1);  // its batch is about to start
+  auto row = late.batcher.with({.timeout = 5ms})(1);  // its batch is about to start
   failed_before = false;
   late.batcher.close(BatchClose::drain).then([&] { failed_before = row.ready(); });
   late.world.loop->advance(10ms);
@@ -188,7 +188,7 @@ TEST_CASE("a batcher is closed after the callbacks of its rows") {
   Future<void> closed;
   bool was_early = true;
   HeldBatching b({}, {}, {.exclusive = mutex});
-  b.batcher.call_with({.timeout = 1s}, 1).then([&](const Result<int>& /*row*/) {
+  b.batcher.with({.timeout = 1s})(1).then([&](const Result<int>& /*row*/) {
     closed = b.batcher.close();
     was_early = closed.ready();
   });
@@ -208,7 +208,7 @@ TEST_CASE("a row that is being accumulated when a drain is cut short fails as we
   const Node node = world.root();
   std::optional<Batcher<int(int)>> batcher;
   batcher.emplace(BatchOptions{}, reduce(Closing{&batcher}));
-  batcher->exposed_on(node.host());
+  detail::HostedAccess::exposed_on(*batcher, detail::NodeAccess::host(node));
   auto row = (*batcher)(1);
   auto closed = batcher->close(BatchClose::drain);
   world.run_for(0s);

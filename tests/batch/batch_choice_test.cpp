@@ -117,7 +117,7 @@ TEST_CASE("a row is not preferred for what another of its key had to wait") {
                   .priority = [](int x) { return x < 0 ? 0 : 1; }});
   b.add(0);
   b.world.run_for(0s);
-  auto passed = b.batcher.call_with({.timeout = 1s}, -1);
+  auto passed = b.batcher.with({.timeout = 1s})(-1);
   for (int x = 1; x <= 5; ++x)
     b.add(x);
   for (std::size_t i = 0; i < 3; ++i)

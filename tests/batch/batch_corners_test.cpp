@@ -63,7 +63,7 @@ TEST_CASE("a reducer's row that expires while the exclusive mutex is not to be h
   const auto mutex = std::make_shared<AsyncMutex>();
   Summing s({.min_size = 2}, {.exclusive = mutex});
   std::optional<AsyncMutex::Guard> guard = mutex->try_lock();
-  auto expires = s.batcher.call_with({.timeout = 1s}, 100);
+  auto expires = s.batcher.with({.timeout = 1s})(100);
   s.world.run_for(1s);
   REQUIRE(expires.ready());
   CHECK(outcome(std::move(expires)).code() == ErrorCode::timed_out);

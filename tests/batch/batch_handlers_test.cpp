@@ -71,8 +71,9 @@ TEST_CASE("a handler learns of its batch who calls, since when, until when, and 
   const TimePoint start = world.loop->now();
   auto local = batcher(1);
   world.run_for(1ms);
-  auto remote = peer.call_with<std::vector<int>(std::vector<int>)>({.timeout = 5s}, "root", "many",
-                                                                   std::vector<int>{2, 3});
+  auto remote = peer.peer("root")
+                    .with({.timeout = 5s})
+                    .call<std::vector<int>(std::vector<int>)>("many", std::vector<int>{2, 3});
   world.run_for(1s);
   CHECK(seen.rows == 3);
   CHECK(seen.padding == 0);
@@ -114,8 +115,9 @@ TEST_CASE("a handler learns what came along with each call of its batch") {
   const Node peer = world.join("peer");
   const std::string parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
   const MetadataEntry entries[] = {{"tenant", "blue"}, {"step", "7"}};
-  auto with = peer.call_with<int(int)>({.metadata = entries}, "root", "f", 1);
-  auto traced = peer.call_with<int(int)>({.trace = *TraceContext::parse(parent)}, "root", "f", 2);
+  auto with = peer.peer("root").with({.metadata = entries}).call<int(int)>("f", 1);
+  auto traced =
+      peer.peer("root").with({.trace = *TraceContext::parse(parent)}).call<int(int)>("f", 2);
   auto local = batcher(3);
   world.run_for(2s);
   std::sort(told.begin(), told.end());
@@ -225,7 +227,7 @@ TEST_CASE("a handler may be a coroutine that takes the batch's description") {
         results[0] += static_cast<int>(info.rows);
         co_return results;
       });
-  batcher.exposed_on(node.host());
+  detail::HostedAccess::exposed_on(batcher, detail::NodeAccess::host(node));
   auto row = batcher(40);
   world.run_for(1s);
   CHECK_FALSE(row.ready());

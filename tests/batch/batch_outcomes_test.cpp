@@ -28,7 +28,7 @@ TEST_CASE("a result for all that cannot be converted is its rows' error") {
   test::VirtualWorld world;
   const Node node = world.root();
   const auto fails = [&](const Batcher<Strict(int)>& batcher) {
-    batcher.exposed_on(node.host());
+    detail::HostedAccess::exposed_on(batcher, detail::NodeAccess::host(node));
     auto row = batcher(1);
     world.run_for(0s);
     CHECK(outcome(std::move(row)).message() == "strict");
@@ -58,7 +58,7 @@ TEST_CASE("the other half runs when the result of one cannot be converted") {
     if (xs.size() == 4) throw std::runtime_error("not all four");
     return make_ready_future(ForAll<int>(xs[0] == 1 ? -1 : 7));
   });
-  batcher.exposed_on(node.host());
+  detail::HostedAccess::exposed_on(batcher, detail::NodeAccess::host(node));
   std::vector<Future<Strict>> rows;
   for (int x = 1; x <= 4; ++x)
     rows.push_back(batcher(x));
@@ -84,7 +84,7 @@ TEST_CASE("a row whose result cannot be copied for it was not answered") {
   const Node node = world.root();
   const Batcher<Uncopied(int)> batcher({},
                                        [](const std::vector<int>&) { return ForAll(Uncopied(1)); });
-  batcher.exposed_on(node.host());
+  detail::HostedAccess::exposed_on(batcher, detail::NodeAccess::host(node));
   auto row = batcher(1);
   world.run_for(0s);
   CHECK(outcome(std::move(row)).message() == "copied");
@@ -134,7 +134,7 @@ TEST_CASE("rows and results may throw whenever they are copied or moved") {
         const Node node = world.root();
         const auto batcher = thrower_batcher(
             {.max_size = 8, .min_size = 4, .preferred_sizes = {8}, .isolate = isolate}, form);
-        batcher.exposed_on(node.host());
+        detail::HostedAccess::exposed_on(batcher, detail::NodeAccess::host(node));
         batcher.pause();
         auto one = batcher(Thrower(1));
         auto other = batcher(Thrower(2));
@@ -204,7 +204,7 @@ TEST_CASE("a row that goes with no other and cannot be described fails alone") {
   const Batcher<int(Odd)> batcher(
       {.min_size = 3}, [](const std::vector<Odd>& rows) { return std::vector<int>(rows.size()); },
       {.key = [](const Odd&) { return 0; }});
-  batcher.exposed_on(node.host());
+  detail::HostedAccess::exposed_on(batcher, detail::NodeAccess::host(node));
   auto first = batcher(Odd{1});
   auto second = batcher(Odd{1});
   auto misfit = batcher(Odd{2});
@@ -228,7 +228,7 @@ TEST_CASE("halves of an asynchronous handler run where the handler does") {
                     if (!tasks->runs) ++elsewhere;
                     return running.emplace_back().get_future();
                   });
-  batcher->exposed_on(node.host());
+  detail::HostedAccess::exposed_on(*batcher, detail::NodeAccess::host(node));
   auto first = (*batcher)(1);
   auto second = (*batcher)(2);
   world.run_for(0s);

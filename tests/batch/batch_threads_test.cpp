@@ -68,7 +68,7 @@ TEST_CASE(
     std::vector<Future<int>> waiting;
     for (int i = 0; i < rows; ++i) {
       std::stop_source stop;
-      auto future = batcher.call_with({.stop = stop.get_token()}, i);
+      auto future = batcher.with({.stop = stop.get_token()})(i);
       if (i % 16 == 0) stop.request_stop();
       waiting.push_back(std::move(future));
       if (waiting.size() < 8) continue;

@@ -32,7 +32,7 @@ struct Core {
       : core(detail::BatchCore::make(std::move(options), {.run = [this](detail::TakenBatch) {
                                        return running.emplace_back().get_future();
                                      }})) {
-    core->exposed_on(node.host());
+    detail::HostedAccess::exposed_on(*core, detail::NodeAccess::host(node));
   }
   bool add(std::size_t bytes, std::shared_ptr<void> transfer = nullptr, std::size_t rows = 1) {
     std::unique_ptr<detail::BatchCall> call = std::make_unique<SomeCall>();

@@ -287,7 +287,7 @@ TEST_CASE(
                     rows.push_back(second.call<int(int)>("root", "double", x));
                 },
                 {.short_handler = true});
-  node.notify<void()>("second", "call twice");
+  node.peer("second").notify<void()>("call twice");
   world.run_for(0s);
   CHECK(batches == Batches{{1, 11}});
   rows.push_back(first.call<int(int)>("root", "double", 2));

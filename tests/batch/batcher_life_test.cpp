@@ -48,7 +48,7 @@ TEST_CASE("promise 8: rows of others that wait when the batcher's node ends have
   const Node client = world.join("client");
   const Batcher<int(int)> batcher({.max_wait = 1h}, doubled);
   node.expose("f", batcher);
-  auto row = client.call_with<int(int)>({.timeout = Duration::max()}, "root", "f", 1);
+  auto row = client.peer("root").with({.timeout = Duration::max()}).call<int(int)>("f", 1);
   world.run_for(1s);
   CHECK_FALSE(row.ready());
   node.shutdown(1s);
@@ -137,14 +137,12 @@ TEST_CASE("the last handle may be dropped by the callback of a row that fails") 
   using B = Batcher<int(int)>;
   const auto drops_it = [&](const BatchOptions& options, const auto& what) {
     auto batcher = std::make_unique<B>(options, doubled);
-    batcher->exposed_on(node.host());
+    detail::HostedAccess::exposed_on(*batcher, detail::NodeAccess::host(node));
     bool told = false;
-    batcher->many()
-        .call_with({.timeout = 1s}, {1, 2, 3})
-        .then([&](const Result<std::vector<int>>&) {
-          told = true;
-          batcher.reset();
-        });
+    batcher->many().with({.timeout = 1s})({1, 2, 3}).then([&](const Result<std::vector<int>>&) {
+      told = true;
+      batcher.reset();
+    });
     what(*batcher);
     CHECK(told);
     CHECK_FALSE(batcher);
@@ -157,7 +155,7 @@ TEST_CASE("the last handle may be dropped by the callback of a row that fails") 
   drops_it(waits, [&](const B& batcher) {
     world.loop->advance(1s);  // they have expired, and make room
     std::stop_source stop;
-    (void)batcher.many().call_with({.stop = stop.get_token()}, {4, 5});
+    (void)batcher.many().with({.stop = stop.get_token()})({4, 5});
   });
 }
 

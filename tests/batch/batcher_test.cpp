@@ -117,7 +117,7 @@ TEST_CASE("a coroutine's arguments and captures live until its batch is done") {
         co_await *gate;
         co_return std::vector<int>{*xs[0] + ys[0]};
       });
-  batcher.exposed_on(node.host());
+  detail::HostedAccess::exposed_on(batcher, detail::NodeAccess::host(node));
   auto sum = batcher(row, 6);
   world.run_for(1s);
   CHECK(row.use_count() == 2);
@@ -269,7 +269,7 @@ TEST_CASE("a result that cannot be moved fails rows, not the process") {
     Brittle::armed = true;
     return results;
   });
-  batcher.exposed_on(node.host());
+  detail::HostedAccess::exposed_on(batcher, detail::NodeAccess::host(node));
   auto first = batcher(1);
   auto second = batcher(2);
   auto third = batcher(3);

@@ -151,7 +151,7 @@ TEST_CASE("rows that come while a batch finishes belong to the next") {
   test::VirtualWorld world;
   const Node node = world.root();
   const Batcher<int(int)> batcher({.min_size = 2}, reduce(Later{&gates}));
-  batcher.exposed_on(node.host());
+  detail::HostedAccess::exposed_on(batcher, detail::NodeAccess::host(node));
   auto a = batcher(1);
   auto b = batcher(2);
   world.run_for(0s);
@@ -215,7 +215,7 @@ TEST_CASE("what a row that failed leaves behind may use its batcher") {
   test::VirtualWorld world;
   const Node node = world.root();
   const Batcher<int(std::shared_ptr<AtEnd>)> batcher({}, reduce(Refusing{}));
-  batcher.exposed_on(node.host());
+  detail::HostedAccess::exposed_on(batcher, detail::NodeAccess::host(node));
   auto failed = batcher(std::make_shared<AtEnd>([&] { used += batcher.statistics().rows == 1; }));
   world.run_for(0s);
   CHECK_FALSE(outcome(std::move(failed)));

@@ -135,7 +135,7 @@ void Schedule::make_batcher() {
         },
         std::move(rules));
   }
-  batcher_->exposed_on(std::make_shared<ScheduleHost>(*this));
+  detail::HostedAccess::exposed_on(*batcher_, std::make_shared<ScheduleHost>(*this));
 }
 
 BatchOptions Schedule::some_options() {

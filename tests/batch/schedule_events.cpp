@@ -35,9 +35,9 @@ void Schedule::arrive() {
     const CallContext context(call.caller, callers);
     const detail::ContextScope scope(context);
     if (call.many) {
-      all.emplace(batcher_->many().call_with(how, call.rows));
+      all.emplace(batcher_->many().with(how)(call.rows));
     } else {
-      one.emplace(batcher_->call_with(how, call.rows[0]));
+      one.emplace(batcher_->with(how)(call.rows[0]));
     }
   }
   check_who_gave_way(verdict);

@@ -210,23 +210,23 @@ TEST_CASE("a worker that cannot expose all its functions leaves none behind") {
   Node node(world.options("worker"));
   node.expose("envs.open", [] { return 7; });
   CHECK_THROWS_AS(EnvWorker(node, counting_envs()), InvalidArgument);
-  CHECK(node.functions().size() == 1);
+  CHECK(exposed_functions(node).size() == 1);
   node.unexpose("envs.open");
   const EnvWorker worker(node, counting_envs());
-  CHECK(node.functions().size() == 4);
+  CHECK(exposed_functions(node).size() == 4);
 }
 
 TEST_CASE("a worker that ends leaves no function behind") {
   SimulatedWorld world;
   Node node(world.options("worker"));
   auto worker = std::make_unique<EnvWorker>(node, counting_envs());
-  CHECK(node.functions().size() == 4);
+  CHECK(exposed_functions(node).size() == 4);
   CHECK_THROWS_AS(EnvWorker(node, counting_envs()), InvalidArgument);
-  CHECK(node.functions().size() == 4);
+  CHECK(exposed_functions(node).size() == 4);
   const EnvWorker another(node, counting_envs(), {.service = "others"});
-  CHECK(node.functions().size() == 8);
+  CHECK(exposed_functions(node).size() == 8);
   worker.reset();
-  CHECK(node.functions().size() == 4);
+  CHECK(exposed_functions(node).size() == 4);
 }
 
 TEST_CASE("a worker that ends answers what is under way: steps with what came of them") {
@@ -304,7 +304,7 @@ TEST_CASE("a worker without a factory, a name or lanes is refused") {
   CHECK_THROWS_AS(EnvWorker(node, counting_envs(), {.service = ""}), InvalidArgument);
   CHECK_THROWS_AS(EnvWorker(node, counting_envs(), {.lanes = std::make_shared<NoLanes>()}),
                   InvalidArgument);
-  CHECK(node.functions().empty());
+  CHECK(exposed_functions(node).empty());
 }
 
 }  // namespace env_worker_test

@@ -105,16 +105,17 @@ class Scene {
     raw_->send(encoder.words());
     const auto names = root_.peers();
     require(names.size() == 1 && names[0].name == "raw", "it has not joined");
-    require(root_.core()->incarnation() == kOwner, "it is of another incarnation");
+    require(detail::NodeAccess::core(root_)->incarnation() == kOwner,
+            "it is of another incarnation");
     raw_->frames();
   }
 
   /// Calls of the node's; their ids go where `sent` has them as 1, 2 and 3.
   void call(std::vector<std::byte>& sent) {
     const CallOptions soon{.timeout = 3s};
-    number_ = root_.call_with<int(int)>(soon, "raw", "number", 4);
-    bytes_ = root_.call_with<Bytes(Bytes)>(soon, "raw", "bytes", Bytes::allocate(100'000));
-    texts_ = root_.call_with<std::vector<std::string>(std::string)>(soon, "raw", "texts", "a");
+    number_ = root_.peer("raw").with(soon).call<int(int)>("number", 4);
+    bytes_ = root_.peer("raw").with(soon).call<Bytes(Bytes)>("bytes", Bytes::allocate(100'000));
+    texts_ = root_.peer("raw").with(soon).call<std::vector<std::string>(std::string)>("texts", "a");
     world_.run_for(Duration::zero());
     std::vector<std::uint64_t> ids;
     for (const auto& words : raw_->frames()) {

@@ -172,7 +172,7 @@ int fork_while_in_use() {
   std::thread busy([&done] {
     while (!done) {
       const auto owned = second->own(std::make_shared<ending::Counter>(1));
-      first->call_with<&ending::add>({.retry = {.attempts = 2}}, "second", 1, 2).get();
+      first->peer("second").with({.retry = {.attempts = 2}}).call<&ending::add>(1, 2).get();
     }
   });
   std::thread busier([&done] {  // has the locks of the session, and of what cancels calls
@@ -190,7 +190,7 @@ int fork_while_in_use() {
   for (int round = 0; round < 50; ++round) {
     std::optional owned(second->own(std::make_shared<ending::Counter>(1)));
     std::optional dropped(
-        first->call_with<int()>({.cancel_when_dropped = true}, "second", "never"));
+        first->peer("second").with({.cancel_when_dropped = true}).call<int()>("never"));
     const pid_t child = ::fork();
     if (child == 0) {
       ::alarm(20);  // should it hang
@@ -237,7 +237,7 @@ int end(const std::string& way) {
   }
   if (way == "exit_in_a_handler") {
     second->expose("exit", [] { std::exit(3); });
-    first->notify<void()>("second", "exit");
+    first->peer("second").notify<void()>("exit");
     wait_for_exit();
   }
   if (way == "exit_in_a_callback") {
@@ -245,7 +245,7 @@ int end(const std::string& way) {
     wait_for_exit();
   }
   if (way == "exit_while_a_handler_sleeps") {
-    first->notify<void()>("second", "sleep");
+    first->peer("second").notify<void()>("sleep");
     std::exit(3);
   }
   if (way == "fork") return fork_and_call();

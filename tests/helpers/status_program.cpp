@@ -105,7 +105,7 @@ int main(int argc, char** argv) {
   std::thread learner([&] {
     const std::vector<std::string> names{"observer1", "observer2", "observer3"};
     for (int episode = 0; !over; ++episode) {
-      auto episodes = agent.call_all<&run_episode>(names, 10 + episode % 40);
+      auto episodes = agent.each(names).call<&run_episode>(10 + episode % 40);
       for (auto& one : episodes) {
         try {
           (void)one.get();

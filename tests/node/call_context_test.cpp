@@ -39,11 +39,11 @@ TEST_CASE("a handler is told how long is left") {
     unlimited = !time;
     left = time;
   });
-  pair.a.call_with<void()>({.timeout = 250ms}, "b", "left").get();
+  pair.a.peer("b").with({.timeout = 250ms}).call<void()>("left").get();
   CHECK(left == 250ms);
   pair.a.call<void()>("b", "left").get();
   CHECK(left == 60s);
-  pair.a.call_with<void()>({.timeout = Duration::max()}, "b", "left").get();
+  pair.a.peer("b").with({.timeout = Duration::max()}).call<void()>("left").get();
   CHECK(unlimited);
 }
 
@@ -60,7 +60,7 @@ TEST_CASE("what is left grows less while the handler works, and stops at zero") 
     pair.world.loop->advance(10s);
     left.push_back(*context.time_left());
   });
-  auto call = pair.a.call_with<void()>({.timeout = 5s}, "b", "slow");
+  auto call = pair.a.peer("b").with({.timeout = 5s}).call<void()>("slow");
   pair.world.run_for(2s);
   go.set_value();
   CHECK(left == std::vector<Duration>{5s, 3s, 0s});
@@ -75,7 +75,7 @@ TEST_CASE("time on the way counts from the arrival") {
         *CallContext::current()->time_left());
   });
   const auto left =
-      pair.a.call_with<std::chrono::milliseconds()>({.timeout = 1s}, "c", "left").get();
+      pair.a.peer("c").with({.timeout = 1s}).call<std::chrono::milliseconds()>("left").get();
   CHECK(left <= 1s);
   CHECK(left >= 700ms);
 }

@@ -305,7 +305,7 @@ TEST_CASE("calls of a node that was shut down fail with ShutDown and are not sen
   CHECK(result.code() == ErrorCode::shut_down);
   CHECK_FALSE(may_have_run(result.error()));
   CHECK_THAT(result.message(), Catch::Contains("node a is shut down"));
-  CHECK_THROWS_AS(pair.a.notify<&failures::area>("b", 1, 2), ShutDown);
+  CHECK_THROWS_AS(pair.a.peer("b").notify<&failures::area>(1, 2), ShutDown);
 }
 
 TEST_CASE("an exception of any type in a codec fails that call only") {
@@ -338,7 +338,7 @@ TEST_CASE("an exception of any type in a codec fails that call only") {
   pair.next_call_works();
   CHECK(make(5).value().value == 5);
 
-  CHECK_THROWS_AS((pair.a.notify<Mood>("b", "mood", failures::Moody{1})), int);
+  CHECK_THROWS_AS((pair.a.peer("b").notify<Mood>("mood", failures::Moody{1})), int);
   const std::vector<std::string> peers{"b"};
   pair.next_call_works();
 }

@@ -73,7 +73,7 @@ TEST_CASE("promise 7: a call that waits until its time is over never starts") {
   // Nothing is measured yet: all are taken on.
   std::vector<Future<int>> late;
   for (int i = 0; i < 10; ++i)
-    late.push_back(client.call_with<int()>({.timeout = 30ms}, "server", "work"));
+    late.push_back(client.peer("server").with({.timeout = 30ms}).call<int()>("work"));
   server.world.run_for(1s);
   CHECK(busy.get() == 1);
   for (auto& call : late) {
@@ -95,7 +95,7 @@ TEST_CASE("promise 7: a first call that finds everything cold makes the limits r
     CHECK(client.call<int()>("server", "warms up").get() == 1);
   std::vector<Future<int>> calls;
   for (int i = 0; i < 20; ++i)
-    calls.push_back(client.call_with<int()>({.timeout = kTimeout}, "server", "warms up"));
+    calls.push_back(client.peer("server").with({.timeout = kTimeout}).call<int()>("warms up"));
   for (auto& call : calls)
     CHECK(call.get() == 1);
 }
@@ -109,7 +109,7 @@ TEST_CASE("promise 7: handlers that end at once with an error do not hide how lo
   });
   const Node client = server.world.join("client");
   const auto call = [&](Duration timeout) {
-    return client.call_with<int()>({.timeout = timeout}, "server", "checks");
+    return client.peer("server").with({.timeout = timeout}).call<int()>("checks");
   };
   CHECK(outcome(call(10s)).code() == ErrorCode::remote_error);
   for (int i = 0; i < 3; ++i)
@@ -134,7 +134,7 @@ TEST_CASE("promise 7: what is cancelled just before it runs is not taken for how
   std::vector<Future<int>> calls;
   for (int i = 0; i < 4; ++i)
     calls.push_back(client.call<int()>("server", "work"));
-  const auto behind = outcome(client.call_with<int()>({.timeout = 100ms}, "server", "work"));
+  const auto behind = outcome(client.peer("server").with({.timeout = 100ms}).call<int()>("work"));
   CHECK(behind.code() == ErrorCode::overloaded);
 }
 
@@ -167,7 +167,7 @@ TEST_CASE("promise 7: by earliest deadline, urgent calls pass patient ones, else
     return server.processors.work(kWork);
   });
   const auto call = [&](const std::string& name, Duration timeout) {
-    return client.call_with<int(std::string)>({.timeout = timeout}, "server", "named", name);
+    return client.peer("server").with({.timeout = timeout}).call<int(std::string)>("named", name);
   };
   std::vector<Future<int>> all;
   all.push_back(call("a", 60s));  // this one runs at once
@@ -256,8 +256,8 @@ TEST_CASE("no more handlers run at once than a node's limits say, on however man
   // Without deadlines none is refused for what the first ones took on a busy machine.
   const CallOptions patient{.timeout = Duration::max()};
   for (int i = 0; i < 2000; ++i) {
-    calls.push_back(b.call_with<int()>(patient, "a", "count"));
-    calls.push_back(a.call_with<int()>(patient, "a", "count"));
+    calls.push_back(b.peer("a").with(patient).call<int()>("count"));
+    calls.push_back(a.peer("a").with(patient).call<int()>("count"));
   }
   for (auto& call : calls)
     CHECK(call.get() == 1);

@@ -33,9 +33,9 @@ TEST_CASE("metadata arrives in its order, and is asked for by key") {
     return std::string(CallContext::current()->metadata("user").value_or("nobody"));
   });
   const MetadataEntry entries[] = {{"user", "ada"}, {"empty", ""}, {"user", "second"}};
-  CHECK(pair.a.call_with<std::string()>({.metadata = entries}, "b", "shown_metadata").get() ==
+  CHECK(pair.a.peer("b").with({.metadata = entries}).call<std::string()>("shown_metadata").get() ==
         "user=ada;empty=;user=second;");
-  CHECK(pair.a.call_with<std::string()>({.metadata = entries}, "b", "user").get() == "ada");
+  CHECK(pair.a.peer("b").with({.metadata = entries}).call<std::string()>("user").get() == "ada");
   CHECK(pair.a.call<std::string()>("b", "user").get() == "nobody");
 }
 
@@ -44,7 +44,7 @@ TEST_CASE("metadata may hold any bytes, and is copied when the call is made") {
   pair.b.expose("shown_metadata", shown_metadata);
   std::string value("a\0\xff", 3);
   const MetadataEntry entries[] = {{"key", value}};
-  auto answer = pair.a.call_with<std::string()>({.metadata = entries}, "b", "shown_metadata");
+  auto answer = pair.a.peer("b").with({.metadata = entries}).call<std::string()>("shown_metadata");
   value.assign("xxx");
   CHECK(std::move(answer).get() == std::string("key=a\0\xff;", 8));
 }
@@ -54,10 +54,11 @@ TEST_CASE("metadata goes with notifications of retried calls and calls to all, t
   pair.b.expose("shown_metadata", shown_metadata);
   const MetadataEntry entries[] = {{"k", "v"}};
   const CallOptions options{.retry = {.attempts = 3}, .metadata = entries};
-  CHECK(pair.a.call_with<std::string()>(options, "b", "shown_metadata").get() == "k=v;");
+  CHECK(pair.a.peer("b").with(options).call<std::string()>("shown_metadata").get() == "k=v;");
   const std::vector<std::string> peers{"b"};
-  auto all = pair.a.call_all_with<std::string()>(CallOptions{.metadata = entries}, peers,
-                                                 "shown_metadata");
+  auto all = pair.a.each(peers)
+                 .with(CallOptions{.metadata = entries})
+                 .call<std::string()>("shown_metadata");
   CHECK(std::move(all.at(0)).get() == "k=v;");
 }
 
@@ -68,11 +69,12 @@ TEST_CASE("a handler's calls take its metadata along when they are asked to") {
   for (const bool inherit : {true, false}) {
     pair.b.expose("nested", [&]() -> Future<std::string> {
       const MetadataEntry own[] = {{"user", "b"}, {"step", "2"}};
-      return pair.b.call_with<std::string()>({.metadata = own, .inherit_metadata = inherit}, "c",
-                                             "shown_metadata");
+      return pair.b.peer("c")
+          .with({.metadata = own, .inherit_metadata = inherit})
+          .call<std::string()>("shown_metadata");
     });
     const MetadataEntry entries[] = {{"user", "a"}, {"tenant", "t1"}};
-    CHECK(pair.a.call_with<std::string()>({.metadata = entries}, "b", "nested").get() ==
+    CHECK(pair.a.peer("b").with({.metadata = entries}).call<std::string()>("nested").get() ==
           (inherit ? "user=b;step=2;tenant=t1;" : "user=b;step=2;"));
     pair.b.unexpose("nested");
   }
@@ -84,7 +86,7 @@ TEST_CASE("metadata is inherited as far as there is room, so that it makes no ca
   c.expose("count", [] { return static_cast<int>(CallContext::current()->metadata().size()); });
   pair.b.expose("nested", [&]() -> Future<int> {
     const MetadataEntry own[] = {{"own", "1"}};
-    return pair.b.call_with<int()>({.metadata = own, .inherit_metadata = true}, "c", "count");
+    return pair.b.peer("c").with({.metadata = own, .inherit_metadata = true}).call<int()>("count");
   });
   std::vector<std::string> keys;
   std::vector<MetadataEntry> most;
@@ -92,7 +94,7 @@ TEST_CASE("metadata is inherited as far as there is room, so that it makes no ca
     keys.push_back("key" + std::to_string(i));
   for (const std::string& key : keys)
     most.push_back({key, ""});
-  CHECK(pair.a.call_with<int()>({.metadata = most}, "b", "nested").get() ==
+  CHECK(pair.a.peer("b").with({.metadata = most}).call<int()>("nested").get() ==
         static_cast<int>(wire::kMaxMetadata));
 }
 
@@ -106,7 +108,7 @@ TEST_CASE("too much metadata is refused where the call is made, and nothing is s
   const MetadataEntry unnamed[] = {{"", "v"}};
   const auto refused = [&](std::span<const MetadataEntry> metadata) {
     const auto result =
-        test::outcome(pair.a.call_with<void()>({.metadata = metadata}, "b", "count"));
+        test::outcome(pair.a.peer("b").with({.metadata = metadata}).call<void()>("count"));
     REQUIRE_FALSE(result);
     CHECK(result.code() == ErrorCode::invalid_argument);
     CHECK(describe(result.error()).find("CallOptions::metadata") != std::string::npos);
@@ -116,7 +118,7 @@ TEST_CASE("too much metadata is refused where the call is made, and nothing is s
   refused(unnamed);
   CHECK(ran == 0);
   const std::vector<MetadataEntry> most(wire::kMaxMetadata, MetadataEntry{"k", "v"});
-  pair.a.call_with<void()>({.metadata = most}, "b", "count").get();
+  pair.a.peer("b").with({.metadata = most}).call<void()>("count").get();
   CHECK(ran == 1);
 }
 
@@ -128,9 +130,9 @@ TEST_CASE("a call has no trace unless one is given, and goes on with one that is
   pair.b.expose("nested", [&] { return pair.b.call<std::string()>("c", "trace"); });
   CHECK(pair.a.call<std::string()>("b", "trace").get() == "none");
   const TraceContext parent = *TraceContext::parse(kParent);
-  CHECK(pair.a.call_with<std::string()>({.trace = parent}, "b", "trace").get() == kParent);
+  CHECK(pair.a.peer("b").with({.trace = parent}).call<std::string()>("trace").get() == kParent);
   // Nobody records: those on the way hand on what they were given.
-  CHECK(pair.a.call_with<std::string()>({.trace = parent}, "b", "nested").get() == kParent);
+  CHECK(pair.a.peer("b").with({.trace = parent}).call<std::string()>("nested").get() == kParent);
 }
 
 TEST_CASE("the trace outlives a suspension of the handler") {
@@ -145,7 +147,7 @@ TEST_CASE("the trace outlives a suspension of the handler") {
     co_return text;
   });
   const TraceContext parent = *TraceContext::parse(kParent);
-  CHECK(pair.a.call_with<std::string()>({.trace = parent}, "b", "later").get() ==
+  CHECK(pair.a.peer("b").with({.trace = parent}).call<std::string()>("later").get() ==
         std::string(kParent) + " " + kParent);
 }
 
@@ -166,7 +168,7 @@ TEST_CASE(
       },
       {.short_handler = true});
   const TraceContext parent = *TraceContext::parse(kParent);
-  pair.a.call_with<void()>({.timeout = 10ms, .trace = parent}, "b", "short").get();
+  pair.a.peer("b").with({.timeout = 10ms, .trace = parent}).call<void()>("short").get();
   pair.world.run_for(1s);
   CHECK(seen == kParent);
   CHECK_FALSE(in_call);

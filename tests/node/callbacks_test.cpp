@@ -60,7 +60,7 @@ TEST_CASE("a node may be destroyed in a callback of its own call") {
       node->reset();
       ended = true;
     });
-    auto other = (*node)->call_with<int()>({.timeout = 1h}, "root", "nothing");
+    auto other = (*node)->peer("root").with({.timeout = 1h}).call<int()>("nothing");
     world.run_for(1ms);
     CHECK(ended);
     CHECK(other.ready());
@@ -110,19 +110,19 @@ TEST_CASE("a callback may use every function of its node, and wait in it") {
   pair.a.call<&callbacks::add>("b", 1, 2).then([&](int three) {
     CHECK(three == 3);
     CHECK(pair.a.call<&callbacks::add>("b", 2, 2).get() == 4);
-    pair.a.notify<&callbacks::add>("b", 1, 1);
+    pair.a.peer("b").notify<&callbacks::add>(1, 1);
     const std::vector<std::string> peers{"b", "b"};
-    for (auto& future : pair.a.call_all<&callbacks::add>(peers, 1, 1))
+    for (auto& future : pair.a.each(peers).call<&callbacks::add>(1, 1))
       CHECK(future.get() == 2);
     pair.a.expose<&callbacks::add>();
     CHECK(pair.b.call<&callbacks::add>("a", 5, 5).get() == 10);
-    CHECK(pair.a.functions().size() == 1);
-    CHECK_FALSE(pair.a.schema("callbacks::add").empty());
+    CHECK(exposed_functions(pair.a).size() == 1);
+    CHECK_FALSE(function_schema(pair.a, "callbacks::add").empty());
     CHECK(pair.a.unexpose<&callbacks::add>());
     CHECK(pair.a.peers().size() == 1);
     CHECK(pair.a.wait_for_peer("b").get().name == "b");
     CHECK(outcome(pair.a.wait_for_peer("nobody", 10ms)).code() == ErrorCode::timed_out);
-    pair.a.forget_membership_handler(pair.a.on_membership([](const MembershipChange&) {}));
+    pair.a.on_membership([](const MembershipChange&) {}).cancel();
     const Node c = pair.world.join("c");
     CHECK(c.call<&callbacks::add>("b", 3, 3).get() == 6);
     ++steps;
@@ -162,7 +162,7 @@ TEST_CASE("a function that exposes and takes back others, and itself, while it i
   pair.b.expose("chameleon", [&pair](int round) {
     pair.b.expose("extra" + std::to_string(round), [] {});
     CHECK(pair.b.unexpose("extra" + std::to_string(round)));
-    return pair.b.functions().size();
+    return exposed_functions(pair.b).size();
   });
   for (int i = 0; i < 10; ++i)
     CHECK(pair.a.call<std::size_t(int)>("b", "chameleon", i).get() == 2);
@@ -176,7 +176,7 @@ TEST_CASE("calls that are over leave no timers and no memory, with deadlines an 
     for (int done = 0; done < count;) {
       sums.clear();
       for (int i = 0; i < 100; ++i, ++done) {
-        sums.push_back(pair.a.call_with<&callbacks::add>({.timeout = 1h}, "b", i, 1));
+        sums.push_back(pair.a.peer("b").with({.timeout = 1h}).call<&callbacks::add>(i, 1));
       }
       if (sums.back().get() != 100) FAIL("a wrong sum");
     }
@@ -197,12 +197,12 @@ TEST_CASE("a pending call takes at most 512 bytes") {
     never.emplace_back();
     return never.back().get_future();
   });
-  pair.a.call_with<int()>({.timeout = 1h}, "b", "never");
+  pair.a.peer("b").with({.timeout = 1h}).call<int()>("never");
   std::vector<Future<int>> calls;
   calls.reserve(8192);
   const std::size_t before = test::allocated_bytes();
   for (int i = 0; i < 8000; ++i)
-    calls.push_back(pair.a.call_with<int()>({.timeout = 1h}, "b", "never"));
+    calls.push_back(pair.a.peer("b").with({.timeout = 1h}).call<int()>("never"));
   // Before the loop runs they are in the output queue as well, 80 bytes each.
   CHECK((test::allocated_bytes() - before) / 8000 <= 512);
   calls.clear();

@@ -94,7 +94,7 @@ TEST_CASE("the caller of a function that returns a view gets a copy of its own")
   CHECK(pair.a.call<std::string()>("b", "caller::name").get() == caller::kName);
   CHECK(pair.a.call<std::span<const std::byte>()>("b", "bytes").get().size() == 4000);
   CHECK(pair.a.call<std::span<int>()>("b", "mutable").get() == std::vector<int>{1, 2});
-  for (const auto& future : pair.a.call_all<&caller::name>(std::vector{"b", "b"})) {
+  for (const auto& future : pair.a.each(std::vector{"b", "b"}).call<&caller::name>()) {
     CHECK(future.get() == caller::kName);
   }
 }
@@ -133,10 +133,10 @@ TEST_CASE("an argument that cannot be converted or encoded fails the future, and
     auto by_name = pair.a.call<int(caller::Picky)>("b", "caller::use", bad);
     CHECK_THROWS_WITH(by_address.get(), why);
     CHECK_THROWS_WITH(by_name.get(), why);
-    for (auto& future : pair.a.call_all<&caller::use>(std::vector{"b", "b"}, bad)) {
+    for (auto& future : pair.a.each(std::vector{"b", "b"}).call<&caller::use>(bad)) {
       CHECK_THROWS_WITH(future.get(), why);
     }
-    CHECK_THROWS_WITH(pair.a.notify<&caller::use>("b", bad), why);
+    CHECK_THROWS_WITH(pair.a.peer("b").notify<&caller::use>(bad), why);
   }
   CHECK(pair.a.call<&caller::use>("b", 5).get() == 5);
 }

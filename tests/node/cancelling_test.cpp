@@ -38,7 +38,7 @@ struct Pair : test::NodePair {
     b.expose("count", [this](const Bytes& /*bytes*/) { return ++counted; });
   }
   [[nodiscard]] Future<int> hold(const CallOptions& options = {}) {
-    auto call = a.call_with<int()>(options, "b", "hold");
+    auto call = a.peer("b").with(options).call<int()>("hold");
     world.run_for(0s);
     return call;
   }
@@ -113,7 +113,8 @@ TEST_CASE("promise 4: what a cancelled handler has called is cancelled along, un
   const bool detached = GENERATE(false, true);
   pair.a.expose("relay", [&]() -> Future<int> {
     try {
-      inner.emplace_back(co_await pair.a.call_with<int()>({.detached = detached}, "b", "hold"));
+      inner.emplace_back(
+          co_await pair.a.peer("b").with({.detached = detached}).call<int()>("hold"));
     } catch (...) {
       inner.emplace_back(std::current_exception());
     }

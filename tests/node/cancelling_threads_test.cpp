@@ -94,7 +94,7 @@ TEST_CASE("promise 4: futures that are dropped on one thread while they complete
   RealPair pair(2);
   pair.b.expose("f", [] { return 1; });
   for (int i = 0; i < rounds; ++i) {
-    auto call = pair.a.call_with<int()>({.cancel_when_dropped = true}, "b", "f");
+    auto call = pair.a.peer("b").with({.cancel_when_dropped = true}).call<int()>("f");
     if (i % 3 == 0) call.wait_for(0s);
     if (i % 7 == 0) CHECK(call.get() == 1);
   }

@@ -56,7 +56,7 @@ struct CreditPair {
   [[nodiscard]] Future<int> keep(std::size_t bytes, Duration timeout = 60s) const {
     CallOptions options;
     options.timeout = timeout;
-    return b.call_with<int(Bytes)>(options, "a", "keep", Bytes::allocate(bytes));
+    return b.peer("a").with(options).call<int(Bytes)>("keep", Bytes::allocate(bytes));
   }
 
   test::VirtualWorld world;
@@ -78,7 +78,7 @@ TEST_CASE("promise 5: calls beyond the credit are Overloaded, and say why") {
   CHECK(text.find("'size' was not sent to a: its 30") != std::string::npos);
   CHECK(text.find("NodeOptions::max_outstanding_bytes (65536)") != std::string::npos);
   CHECK(text.find("wait_for_credit()") != std::string::npos);
-  CHECK_THROWS_AS((pair.b.notify<void(Bytes)>("a", "size", Bytes::allocate(30 * kKiB))),
+  CHECK_THROWS_AS((pair.b.peer("a").notify<void(Bytes)>("size", Bytes::allocate(30 * kKiB))),
                   Overloaded);
   auto smaller = pair.size(10 * kKiB);
   pair.world.network->rejoin("a");
@@ -131,7 +131,7 @@ TEST_CASE("promise 5: who waits for credit is served in order, and all get throu
   const auto bytes_of = [](int i) { return (static_cast<std::size_t>(i) % 7 + 1) * 8 * kKiB; };
   for (int i = 0; i < 40; ++i) {
     const std::size_t bytes = bytes_of(i);
-    sizes.push_back(pair.b.wait_for_credit("a", bytes).then([&pair, &order, i, bytes] {
+    sizes.push_back(pair.b.peer("a").wait_for_credit(bytes).then([&pair, &order, i, bytes] {
       order.push_back(i);
       return pair.size(bytes);
     }));
@@ -148,8 +148,8 @@ TEST_CASE("promise 5: who waits for credit is served in order, and all get throu
 
 TEST_CASE("promise 5: room that a wait was promised and does not use is others' after a ping") {
   const CreditPair pair;
-  CHECK(pair.b.wait_for_credit("a", 50 * kKiB).ready());
-  auto second = pair.b.wait_for_credit("a", 50 * kKiB);
+  CHECK(pair.b.peer("a").wait_for_credit(50 * kKiB).ready());
+  auto second = pair.b.peer("a").wait_for_credit(50 * kKiB);
   CHECK_FALSE(second.ready());
   CHECK(outcome(std::move(second)));
   CHECK(pair.world.time() <= 2s);
@@ -158,22 +158,22 @@ TEST_CASE("promise 5: room that a wait was promised and does not use is others' 
 TEST_CASE(
     "promise 5: a wait for credit fails when the peer is lost, is not known, or the node ends") {
   CreditPair pair;
-  CHECK(outcome(pair.b.wait_for_credit("nobody", 1)).code() == ErrorCode::not_found);
+  CHECK(outcome(pair.b.peer("nobody").wait_for_credit(1)).code() == ErrorCode::not_found);
   auto call = pair.keep(50 * kKiB);
-  auto lost = pair.b.wait_for_credit("a", 50 * kKiB);
+  auto lost = pair.b.peer("a").wait_for_credit(50 * kKiB);
   pair.world.run_for(100ms);
   CHECK_FALSE(lost.ready());
   pair.world.kill("a");
   CHECK(outcome(std::move(lost)).code() == ErrorCode::not_sent);
   CHECK(outcome(std::move(call)).code() == ErrorCode::peer_lost);
-  CHECK(pair.b.wait_for_credit("a", 50 * kKiB).ready());  // as a call to it would be tried
+  CHECK(pair.b.peer("a").wait_for_credit(50 * kKiB).ready());  // as a call to it would be tried
 
   CreditPair other;
   call = other.keep(50 * kKiB);
-  auto ended = other.b.wait_for_credit("a", 50 * kKiB);
+  auto ended = other.b.peer("a").wait_for_credit(50 * kKiB);
   other.b.shutdown(0s);
   CHECK(outcome(std::move(ended)).code() == ErrorCode::shut_down);
-  CHECK(outcome(other.b.wait_for_credit("a", 1)).code() == ErrorCode::shut_down);
+  CHECK(outcome(other.b.peer("a").wait_for_credit(1)).code() == ErrorCode::shut_down);
 }
 
 TEST_CASE("promise 5: references are created, passed on and released without credit") {
@@ -319,9 +319,8 @@ class Flooder {
   Future<int> call(int depth, bool waits) {
     const std::size_t bytes = below(random_, 30) * kKiB;
     if (!waits) return send(depth, bytes);
-    return node_.wait_for_credit(peer_, bytes).then([this, depth, bytes] {
-      return send(depth, bytes);
-    });
+    return node_.peer(peer_).wait_for_credit(bytes).then(
+        [this, depth, bytes] { return send(depth, bytes); });
   }
   Future<int> send(int depth, std::size_t bytes) {
     return node_.call<int(int, Bytes)>(peer_, "back", depth, Bytes::allocate(bytes));

@@ -71,8 +71,9 @@ struct Traffic {
     }
     const std::size_t size = call % 64 == 0 ? 40'000 : call % 8 == 0 ? 3'000 : 10;
     const std::string name = (call % 4 == 1 ? "later-for-" : "now-for-") + from.name();
-    from.call_with<std::uint64_t(std::uint64_t, Bytes)>({.timeout = Duration::max()}, to, name,
-                                                        call, payload(size))
+    from.peer(to)
+        .with({.timeout = Duration::max()})
+        .call<std::uint64_t(std::uint64_t, Bytes)>(name, call, payload(size))
         .then([this, call, size](const Result<std::uint64_t>& result) {
           ++ended[call];
           if (!result || *result != call + size) ++wrong;

@@ -156,14 +156,14 @@ TEST_CASE("promise 6: a peer that stands still, is cut off, or has no power is f
     std::vector<Promise<void>> promises;
     b.expose("never", [&] { return promises.emplace_back().get_future(); });
     b.expose("tick", [] {});
-    auto call = a.call_with<void()>({.timeout = 1h}, "b", "never");
+    auto call = a.peer("b").with({.timeout = 1h}).call<void()>("never");
     world.run_for(3s + phase * 50ms);
     const Duration gone = world.time();
     if (how == End::pause) world.pause("b");
     if (how == End::isolate) world.network().isolate("b");
     if (how == End::power_off) world.power_off("b");
     while (!call.ready() && world.time() - gone < 10s) {
-      if (busy) a.notify<void()>("b", "tick");
+      if (busy) a.peer("b").notify<void()>("tick");
       world.run_for(10ms);
     }
     INFO("phase " << phase << ", " << (world.time() - gone) / 1ms << " ms");
@@ -172,7 +172,7 @@ TEST_CASE("promise 6: a peer that stands still, is cut off, or has no power is f
     CHECK(world.time() - gone <= 6s);
     world.run_for(1s);
     const Duration again = world.time();
-    auto to_lost = a.call_with<void()>({.timeout = 1h}, "b", "never");
+    auto to_lost = a.peer("b").with({.timeout = 1h}).call<void()>("never");
     while (!to_lost.ready() && world.time() - again < 20s)
       world.run_for(10ms);
     REQUIRE(to_lost.ready());
@@ -188,8 +188,9 @@ TEST_CASE("promise 6: 1 GiB takes 8 minutes to arrive, and no false alarm", "[si
   constexpr std::size_t kSize = std::size_t{1} << 30;
   c.expose("size", [](const Bytes& bytes) { return bytes.size(); });
   const Duration began = pair.world.time();
-  auto future = pair.b.call_with<std::size_t(Bytes)>(CallOptions{.timeout = 1h}, "c", "size",
-                                                     Bytes::allocate(kSize));
+  auto future = pair.b.peer("c")
+                    .with(CallOptions{.timeout = 1h})
+                    .call<std::size_t(Bytes)>("size", Bytes::allocate(kSize));
   CHECK(std::move(future).get() == kSize);
   INFO("took " << (pair.world.time() - began) / 1s << " s");
   CHECK(pair.world.time() - began > 5min);

@@ -53,7 +53,7 @@ struct Chain {
     if (at + 1 == nodes.size()) co_return 1;
     if (pause > Duration::zero()) co_await after(world, pause);
     try {
-      inner = co_await nodes[at].call_with<int()>(options, nodes[at + 1].name(), "hop");
+      inner = co_await nodes[at].peer(nodes[at + 1].name()).with(options).call<int()>("hop");
     } catch (...) {
       inner = std::current_exception();
     }
@@ -63,18 +63,18 @@ struct Chain {
 
 TEST_CASE("a call made in a handler has the time that is left of the handler's call") {
   Chain chain({"a", "b", "c", "d"});
-  CHECK(chain.nodes[0].call_with<int()>({.timeout = 700ms}, "b", "hop").get() == 3);
+  CHECK(chain.nodes[0].peer("b").with({.timeout = 700ms}).call<int()>("hop").get() == 3);
   CHECK(chain.left == std::vector<Duration>{700ms, 700ms, 700ms});
 }
 
 TEST_CASE("also after a co_await, when less is left, and one's own time-out where it is less") {
   Chain chain({"a", "b", "c", "d"});
   chain.pause = 100ms;
-  CHECK(chain.nodes[0].call_with<int()>({.timeout = 700ms}, "b", "hop").get() == 3);
+  CHECK(chain.nodes[0].peer("b").with({.timeout = 700ms}).call<int()>("hop").get() == 3);
   CHECK(chain.left == std::vector<Duration>{700ms, 600ms, 500ms});
   chain.left.clear();
   chain.options.timeout = 550ms;
-  CHECK(chain.nodes[0].call_with<int()>({.timeout = 700ms}, "b", "hop").get() == 3);
+  CHECK(chain.nodes[0].peer("b").with({.timeout = 700ms}).call<int()>("hop").get() == 3);
   CHECK(chain.left == std::vector<Duration>{700ms, 550ms, 450ms});
 }
 
@@ -86,14 +86,14 @@ TEST_CASE("a call of an endless one has its own time-out, and Duration::max() is
     unlimited = !CallContext::current()->time_left();
     return chain.nodes[1].call<int()>("c", "hop");
   });
-  CHECK(chain.nodes[0].call_with<int()>({.timeout = Duration::max()}, "b", "hop").get() == 1);
+  CHECK(chain.nodes[0].peer("b").with({.timeout = Duration::max()}).call<int()>("hop").get() == 1);
   CHECK(unlimited);
   CHECK(chain.left == std::vector<Duration>{60s});
   chain.nodes[1].unexpose("hop");
   chain.nodes[1].expose("hop", [&] {
-    return chain.nodes[1].call_with<int()>({.timeout = Duration::max()}, "c", "hop");
+    return chain.nodes[1].peer("c").with({.timeout = Duration::max()}).call<int()>("hop");
   });
-  CHECK(chain.nodes[0].call_with<int()>({.timeout = 5s}, "b", "hop").get() == 1);
+  CHECK(chain.nodes[0].peer("b").with({.timeout = 5s}).call<int()>("hop").get() == 1);
   CHECK(chain.left.back() == 5s);
 }
 
@@ -102,7 +102,7 @@ TEST_CASE("a call in a call whose time is over is not sent, unless it is detache
   chain.pause = 2s;
   const bool detached = GENERATE(false, true);
   chain.options.detached = detached;
-  const auto result = outcome(chain.nodes[0].call_with<int()>({.timeout = 1s}, "b", "hop"));
+  const auto result = outcome(chain.nodes[0].peer("b").with({.timeout = 1s}).call<int()>("hop"));
   CHECK(result.code() == ErrorCode::timed_out);
   chain.world.run_for(2s);
   CHECK(chain.starts == std::vector<int>{0, 1, detached ? 1 : 0});
@@ -138,7 +138,7 @@ TEST_CASE(
     after.push_back(world.loop->now() - called);
     co_return 1;
   });
-  const auto result = outcome(a.call_with<int()>({.timeout = timeout}, "b", "relay"));
+  const auto result = outcome(a.peer("b").with({.timeout = timeout}).call<int()>("relay"));
   CHECK(result.code() == ErrorCode::timed_out);
   world.run_for(1s);
   REQUIRE(inner.size() == 1);
@@ -165,9 +165,9 @@ TEST_CASE(
   b.expose("open", [&] { go.set_value(); });  // runs the callbacks of others
   b.expose("wait", [&] { return gate.then([&] { see(); }); });
   gate.then([&] { see(); });  // of no call
-  auto waits = a.call_with<void()>({.timeout = 9s}, "b", "wait");
+  auto waits = a.peer("b").with({.timeout = 9s}).call<void()>("wait");
   world.run_for(1s);
-  a.call_with<void()>({.timeout = 3s}, "b", "open").get();
+  a.peer("b").with({.timeout = 3s}).call<void()>("open").get();
   waits.get();
   REQUIRE(seen.size() == 2);
   CHECK_FALSE(seen[0]);
@@ -185,7 +185,8 @@ TEST_CASE("a call in a call that takes too long times out for both, over any num
     chain.nodes[1].unexpose("hop");
     chain.nodes[1].expose("hop", [&] { return chain.nodes[1].call<int()>("c", "hop").get(); });
   }
-  const auto result = outcome(chain.nodes[0].call_with<int()>({.timeout = timeout}, "b", "hop"));
+  const auto result =
+      outcome(chain.nodes[0].peer("b").with({.timeout = timeout}).call<int()>("hop"));
   CHECK(result.code() == ErrorCode::timed_out);
   CHECK(may_have_run(result.error()));
   CHECK(open.size() == 1);
@@ -201,7 +202,8 @@ TEST_CASE("a handler that fails with TimedOut at the end of its call's time has 
     throw TimedOut("the disk", true);
   });
   const auto wait = [&](Duration before_the_end) {
-    return outcome(a.call_with<int(Duration)>({.timeout = 500ms}, "b", "wait", before_the_end));
+    return outcome(
+        a.peer("b").with({.timeout = 500ms}).call<int(Duration)>("wait", before_the_end));
   };
   const auto late = wait(5ms);
   CHECK(late.code() == ErrorCode::timed_out);
@@ -220,9 +222,9 @@ TEST_CASE("a handler whose call had less time than its own fails with that call'
   Promise<int> never;
   pair.a.expose("never", [&never] { return never.get_future(); }, {.short_handler = true});
   pair.b.expose("ask", [&, inner = inner] {
-    return pair.b.call_with<int()>({.timeout = inner}, "a", "never");
+    return pair.b.peer("a").with({.timeout = inner}).call<int()>("never");
   });
-  const auto result = outcome(pair.a.call_with<int()>({.timeout = outer}, "b", "ask"));
+  const auto result = outcome(pair.a.peer("b").with({.timeout = outer}).call<int()>("ask"));
   const bool at_its_end = outer - inner <= 10ms;
   CHECK(result.code() == (at_its_end ? ErrorCode::timed_out : ErrorCode::remote_error));
 }
@@ -241,7 +243,7 @@ TEST_CASE("work that outlives its call is bound by it no longer") {
   };
   std::optional<Future<void>> running;
   b.expose("start", [&] { running = background(); });
-  a.call_with<void()>({.timeout = 1500ms}, "b", "start").get();
+  a.peer("b").with({.timeout = 1500ms}).call<void()>("start").get();
   world.run_for(10s);
   CHECK(heard == 5);
   CHECK(running.value().ready());
@@ -255,7 +257,7 @@ TEST_CASE("a call whose time ran out while it waited for a lock never starts, an
   int ran = 0;
   b.expose("f", [&] { ++ran; }, {.exclusive = mutex});
   auto guard = mutex->lock().get();
-  auto late = a.call_with<void()>({.timeout = 100ms}, "b", "f");
+  auto late = a.peer("b").with({.timeout = 100ms}).call<void()>("f");
   auto in_time = a.call<void()>("b", "f");
   world.run_for(1s);
   CHECK(outcome(std::move(late)).code() == ErrorCode::timed_out);
@@ -271,7 +273,7 @@ TEST_CASE("a call whose time ran out before its function was exposed never start
   options.expose_within = 1h;
   const Node b(options);
   int ran = 0;
-  auto late = a.call_with<void()>({.timeout = 100ms}, "b", "f");
+  auto late = a.peer("b").with({.timeout = 100ms}).call<void()>("f");
   auto in_time = a.call<void()>("b", "f");
   world.run_for(1s);
   b.expose("f", [&] { ++ran; });
@@ -324,7 +326,9 @@ TEST_CASE("promise 3: of 10^4 calls over three hops, none starts when its time i
   int others = 0;
   for (int i = 0; i < kCalls; ++i) {
     const auto timeout = std::chrono::microseconds(2000 + random() % 60'000);
-    a.call_with<void(std::int64_t)>({.timeout = timeout}, "b", "hop", Duration(timeout).count())
+    a.peer("b")
+        .with({.timeout = timeout})
+        .call<void(std::int64_t)>("hop", Duration(timeout).count())
         .then([&](const Result<void>& result) {
           const bool late = !result && (result.code() == ErrorCode::timed_out ||
                                         result.message().find("TimedOut") != std::string::npos);

@@ -34,7 +34,7 @@ TEST_CASE("a call that timed out is explained by promise 3, with the times") {
   DiagnosticsWorld w({.latency = 5ms});
   CHECK(w.a.call<int(int)>("b", "twice", 1).get() == 2);
   const TimePoint called = w.now();
-  const Failure failed(w.a.call_with<int()>({.timeout = 2s}, "b", "never"));
+  const Failure failed(w.a.peer("b").with({.timeout = 2s}).call<int()>("never"));
   REQUIRE(failed.code() == ErrorCode::timed_out);
   CHECK(failed.diagnostics.function == "never");
   CHECK(failed.diagnostics.peer == "b");
@@ -58,7 +58,7 @@ TEST_CASE("a call that timed out is explained by promise 3, with the times") {
 TEST_CASE("a call that timed out before there was a connection says that it had not been sent") {
   DiagnosticsWorld w;
   w.world.network->partition("a", "b");
-  const Failure failed(w.a.call_with<int()>({.timeout = 1s}, "b", "never"));
+  const Failure failed(w.a.peer("b").with({.timeout = 1s}).call<int()>("never"));
   REQUIRE(failed.code() == ErrorCode::timed_out);
   CHECK(failed.diagnostics.guarantee == Guarantee::deadline);
   CHECK_FALSE(failed.diagnostics.left);
@@ -71,7 +71,7 @@ TEST_CASE("a call that timed out before there was a connection says that it had 
 
 TEST_CASE("a call that had to wait for its connection says when it was sent") {
   DiagnosticsWorld w({.latency = 50ms});
-  const Failure failed(w.a.call_with<int()>({.timeout = 1s}, "b", "never"));
+  const Failure failed(w.a.peer("b").with({.timeout = 1s}).call<int()>("never"));
   REQUIRE(failed.code() == ErrorCode::timed_out);
   REQUIRE(failed.diagnostics.left_at);
   CHECK(*failed.diagnostics.left_at - failed.diagnostics.called_at ==
@@ -82,7 +82,7 @@ TEST_CASE("a call that had to wait for its connection says when it was sent") {
 
 TEST_CASE("a time-out that was over before the call is explained as well") {
   DiagnosticsWorld w;
-  const Failure failed(w.a.call_with<int()>({.timeout = -1s}, "b", "never"));
+  const Failure failed(w.a.peer("b").with({.timeout = -1s}).call<int()>("never"));
   REQUIRE(failed.code() == ErrorCode::timed_out);
   CHECK(failed.diagnostics.guarantee == Guarantee::deadline);
   CHECK(failed.diagnostics.function == "never");
@@ -298,7 +298,7 @@ TEST_CASE("a call made while its connection is broken tells of the break before 
   auto large = w.a.call<std::size_t(std::string)>("b", "length", std::string(10'000, 'x'));
   w.world.network->partition("a", "b");  // what is connected from now on waits
   w.run_for(500ms);
-  const Failure failed(w.a.call_with<int()>({.timeout = 1s}, "b", "never"));
+  const Failure failed(w.a.peer("b").with({.timeout = 1s}).call<int()>("never"));
   REQUIRE(failed.code() == ErrorCode::timed_out);
   CHECK_FALSE(failed.diagnostics.left);
   CHECK_THAT(failed.text, Contains("    -0.500 s  the connection broke: "));
@@ -336,7 +336,7 @@ TEST_CASE("a wait for credit that ends since the peer is lost says so") {
   w.b.expose("keep", [&w](const Bytes&) { return w.never.emplace_back().get_future(); });
   constexpr std::size_t kMost = std::size_t{1} << 30;  // NodeOptions::max_outstanding_bytes
   const auto kept = w.a.call<int(Bytes)>("b", "keep", Bytes::allocate(1 << 20));
-  auto waits = w.a.wait_for_credit("b", kMost - (1 << 20));
+  auto waits = w.a.peer("b").wait_for_credit(kMost - (1 << 20));
   w.run_for(1s);
   w.world.kill("b");
   const Failure failed(std::move(waits));
@@ -348,7 +348,7 @@ TEST_CASE("a wait for credit that ends since the peer is lost says so") {
 TEST_CASE("a call that is not tried again is the only attempt") {
   DiagnosticsWorld w;
   const TimePoint called = w.now();
-  const Failure failed(w.a.call_with<int()>({.timeout = 1s}, "b", "never"));
+  const Failure failed(w.a.peer("b").with({.timeout = 1s}).call<int()>("never"));
   CHECK(failed.diagnostics.attempt == 1);
   CHECK(failed.diagnostics.attempts == 1);
   CHECK(failed.diagnostics.first_called_at == called);

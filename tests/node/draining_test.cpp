@@ -53,9 +53,9 @@ TEST_CASE("notifications that are on their way when their node ends arrive") {
     pair.a.expose("small", [&] { count(small); }, {.short_handler = true});
     pair.a.expose("large", [&](const Bytes&) { count(large); }, {.short_handler = true});
     for (int i = 0; i < kLarge; ++i)
-      pair.b.notify<void(Bytes)>("a", "large", Bytes::allocate(16 * kMiB));
+      pair.b.peer("a").notify<void(Bytes)>("large", Bytes::allocate(16 * kMiB));
     for (int i = 0; i < kSmall; ++i)
-      pair.b.notify<void()>("a", "small");
+      pair.b.peer("a").notify<void()>("small");
     CHECK(pair.b.shutdown(60s).empty());
     CHECK(are_there.wait_for(60s));
     CHECK(small == kSmall);
@@ -70,7 +70,7 @@ TEST_CASE("what could not leave by the deadline is named") {
   b.expose<&draining::one>();
   CHECK(a.call<&draining::one>("b").get() == 1);
   world.network->partition("a", "b");
-  a.notify<void(Bytes)>("b", "nothing", Bytes::allocate(16 * kMiB));
+  a.peer("b").notify<void(Bytes)>("nothing", Bytes::allocate(16 * kMiB));
   const auto left = a.shutdown(1s);
   REQUIRE(left.size() == 1);
   CHECK_THAT(left[0], Catch::EndsWith(" bytes to b"));
@@ -87,7 +87,7 @@ TEST_CASE("the deleter of memory that was sent may call the same peer, and wait"
       std::vector<Future<std::size_t>> sent;
       for (int i = 0; i < 3; ++i) {
         std::shared_ptr<const void> owner(memory.data(), [&](const void*) {
-          if (pair.b.call_with<&draining::one>({.timeout = 30s}, "a").get() == 1) ++answers;
+          if (pair.b.peer("a").with({.timeout = 30s}).call<&draining::one>().get() == 1) ++answers;
         });
         sent.push_back(pair.b.call<&draining::size_of>("a", Bytes(std::move(owner), memory)));
         sent.push_back(pair.b.call<&draining::size_of>("a", Bytes::allocate(32 * kMiB)));

@@ -39,20 +39,21 @@ TEST_CASE("what runs on top of a waiting handler sends for itself, and has no pa
   b.expose("add", &add);
   bool in_a_call = true;
   const bool is_short = GENERATE(false, true);
-  a.expose("wait",
-           [&] {
-             Promise<int> promise;
-             auto sum = promise.get_future();
-             asio::post(runners.context, [&] {
-               in_a_call = CallContext::current() != nullptr;
-               a.call_with<int(int, int)>(kSoon, "b", "add", 1, 2).then([&](Result<int> result) {
-                 promise.set_result(std::move(result));
-               });
-             });
-             const int result = std::move(sum).get();
-             return CallContext::current() != nullptr ? result : -1;
-           },
-           {.short_handler = is_short});
+  a.expose(
+      "wait",
+      [&] {
+        Promise<int> promise;
+        auto sum = promise.get_future();
+        asio::post(runners.context, [&] {
+          in_a_call = CallContext::current() != nullptr;
+          a.peer("b").with(kSoon).call<int(int, int)>("add", 1, 2).then([&](Result<int> result) {
+            promise.set_result(std::move(result));
+          });
+        });
+        const int result = std::move(sum).get();
+        return CallContext::current() != nullptr ? result : -1;
+      },
+      {.short_handler = is_short});
   CHECK(b.call<int()>("a", "wait").get() == 3);
   CHECK_FALSE(in_a_call);
 }
@@ -68,20 +69,22 @@ TEST_CASE("so does a time-out's callback, on a node with threads of its own") {
              return never.back().get_future();
            },
            {.short_handler = true});
-  a.expose(
-      "wait",
-      [&] {
-        Promise<int> promise;
-        auto sum = promise.get_future();
-        a.call_with<void()>({.timeout = 20ms}, "b", "never")
-            .on_error([&](const std::exception_ptr&) {
-              a.call_with<int(int, int)>(kSoon, "b", "add", 1, 2).then([&](Result<int> result) {
-                promise.set_result(std::move(result));
-              });
-            });
-        return std::move(sum).get();
-      },
-      {.short_handler = true});
+  a.expose("wait",
+           [&] {
+             Promise<int> promise;
+             auto sum = promise.get_future();
+             a.peer("b")
+                 .with({.timeout = 20ms})
+                 .call<void()>("never")
+                 .on_error([&](const std::exception_ptr&) {
+                   a.peer("b")
+                       .with(kSoon)
+                       .call<int(int, int)>("add", 1, 2)
+                       .then([&](Result<int> result) { promise.set_result(std::move(result)); });
+                 });
+             return std::move(sum).get();
+           },
+           {.short_handler = true});
   CHECK(b.call<int()>("a", "wait").get() == 3);
 }
 
@@ -136,10 +139,12 @@ TEST_CASE("a callback of one node may wait by another's loop, which asks back") 
     return never.back().get_future();
   });
   const auto ask = [](const Node& node, const char* peer) {
-    return node.call_with<int(int, int)>(kSoon, peer, "add", 1, 2).get();
+    return node.peer(peer).with(kSoon).call<int(int, int)>("add", 1, 2).get();
   };
   SECTION("from the embedder's context to a node of its own threads") {
-    CHECK(a.call_with<void()>({.timeout = 20ms}, "b", "never")
+    CHECK(a.peer("b")
+              .with({.timeout = 20ms})
+              .call<void()>("never")
               .then([&](const Result<void>& result) { return result ? 0 : ask(b, "a"); })
               .get() == 3);
   }
@@ -193,7 +198,7 @@ TEST_CASE("nor from waiting for a handler on another thread of the context") {
     std::this_thread::sleep_for(50ms);
     left = true;
   });
-  b.notify<void()>("a", "work");
+  b.peer("a").notify<void()>("work");
   running.wait();
   asio::post(runners.context, [&] {
     asio::post(runners.context, [] { throw std::runtime_error("of the program's own"); });
@@ -215,7 +220,7 @@ TEST_CASE("a callback of one node may end another, of whose callbacks one waits 
   b->call<int(int, int)>("a", "add", 1, 2).then([&](int /*sum*/) {
     in_b.count_down();
     std::this_thread::sleep_for(20ms);
-    const auto result = outcome(a.call_with<int(int, int)>(kSoon, "a", "add", 3, 4));
+    const auto result = outcome(a.peer("a").with(kSoon).call<int(int, int)>("add", 3, 4));
     sum = result ? *result : -1;
   });
   in_b.wait();

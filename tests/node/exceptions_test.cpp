@@ -67,8 +67,8 @@ TEST_CASE("what the function of a notification throws disturbs nobody") {
   pair.b.expose("throw", [&] { thrower(); });
   pair.b.expose("throw at once", [&] { thrower(); }, {.short_handler = true});
   for (int i = 0; i < 4; ++i) {
-    pair.a.notify<void()>("b", "throw");
-    pair.a.notify<void()>("b", "throw at once");
+    pair.a.peer("b").notify<void()>("throw");
+    pair.a.peer("b").notify<void()>("throw at once");
     pair.next_call_works();
   }
 }
@@ -85,7 +85,7 @@ TEST_CASE("a log sink that throws disturbs nothing") {
     const Node b(loud(world.joining("b")));
     b.expose("add", [](int x, int y) { return x + y; });
     CHECK(a.call<int(int, int)>("b", "add", 1, 2).get() == 3);
-    a.notify<void()>("b", "nothing there");
+    a.peer("b").notify<void()>("nothing there");
     CHECK(a.call<int(int, int)>("b", "add", 1, 2).get() == 3);
     world.kill("b");
     CHECK_FALSE(outcome(a.call<int(int, int)>("b", "add", 1, 2)));

@@ -172,7 +172,7 @@ TEST_CASE("notifications take their turn as well") {
   Pair pair;
   auto held = pair.hold(0);
   for (int i = 1; i < 4; ++i)
-    pair.a.notify<void(int)>("b", i % 2 == 0 ? "note" : "note soon", i);
+    pair.a.peer("b").notify<void(int)>(i % 2 == 0 ? "note" : "note soon", i);
   pair.world.run_for(1s);
   CHECK(pair.order.size() == 1);
   pair.open[0].set_value(1);

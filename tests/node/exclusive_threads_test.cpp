@@ -124,7 +124,8 @@ TEST_CASE("a short handler runs where messages are read, also when it had to wai
   RealPair pair(1);
   const auto mutex = new_mutex();
   std::atomic<bool> on_reading_thread{false};
-  pair.b.expose("soon", [&] { on_reading_thread = pair.b.core()->loop()->is_driving(); },
+  pair.b.expose("soon",
+                [&] { on_reading_thread = detail::NodeAccess::core(pair.b)->loop()->is_driving(); },
                 {.short_handler = true, .exclusive = mutex});
   std::latch begun(1);
   std::latch release(1);

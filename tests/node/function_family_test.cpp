@@ -57,15 +57,15 @@ TEST_CASE("a family is called by one name and several signatures, each made once
           "[function_family]") {
   Pair pair;
   const auto twice = std::make_shared<Twice>();
-  pair.b.expose(twice);
+  detail::NodeAccess::expose(pair.b, twice);
   for (int i = 0; i < 3; ++i) {
     CHECK(pair.a.call<int(int)>("b", "twice", 4).get() == 8);
     CHECK(pair.a.call<std::string(std::string)>("b", "twice", "ab").get() == "abab");
   }
   CHECK(twice->made("i32(i32)") == 1);
   CHECK(twice->made("str(str)") == 1);
-  CHECK(pair.b.functions() == std::vector<std::string>{"twice"});
-  CHECK(pair.b.schema("twice") == "numbers and texts");
+  CHECK(exposed_functions(pair.b) == std::vector<std::string>{"twice"});
+  CHECK(function_schema(pair.b, "twice") == "numbers and texts");
   const NodeMetrics metrics = pair.b.metrics();
   const CallMetrics& answered = *test::answered_of(metrics, "twice");
   CHECK(answered.calls == 6);
@@ -74,7 +74,7 @@ TEST_CASE("a family is called by one name and several signatures, each made once
 
 TEST_CASE("a family refuses a signature in its own words, and goes on", "[function_family]") {
   Pair pair;
-  pair.b.expose(std::make_shared<Twice>());
+  detail::NodeAccess::expose(pair.b, std::make_shared<Twice>());
   try {
     (void)pair.a.call<int(bool)>("b", "twice", true).get();
     FAIL("nothing was thrown");
@@ -89,7 +89,7 @@ TEST_CASE("a family that is taken back is called no more, in whatever signature"
           "[function_family]") {
   Pair pair;
   const auto twice = std::make_shared<Twice>();
-  pair.b.expose(twice);
+  detail::NodeAccess::expose(pair.b, twice);
   CHECK(pair.a.call<int(int)>("b", "twice", 4).get() == 8);
   CHECK(pair.b.unexpose("twice"));
   CHECK(outcome(pair.a.call<int(int)>("b", "twice", 4)).code() == ErrorCode::not_found);
@@ -115,7 +115,7 @@ TEST_CASE("a family keeps the signatures that were called last", "[function_fami
 TEST_CASE("calls go on when a family forgets their signature between them", "[function_family]") {
   Pair pair;
   const auto twice = std::make_shared<Twice>(1);
-  pair.b.expose(twice);
+  detail::NodeAccess::expose(pair.b, twice);
   for (int i = 1; i <= 3; ++i) {
     CHECK(pair.a.call<int(int)>("b", "twice", 4).get() == 8);
     CHECK(pair.a.call<double(double)>("b", "twice", 0.5).get() == 1);

@@ -41,7 +41,7 @@ struct HedgeWorld {
     co_return name;
   }
   [[nodiscard]] Future<std::string> call(const std::string& peer) const {
-    return caller.call_with<std::string()>({.cancel_when_dropped = true}, peer, "slow");
+    return caller.peer(peer).with({.cancel_when_dropped = true}).call<std::string()>("slow");
   }
 };
 

@@ -32,7 +32,7 @@ struct Pair : test::NodePair {
   }
   [[nodiscard]] Future<std::size_t> swallow(int number, Bytes bytes,
                                             CallOptions options = {}) const {
-    return a.call_with<Swallow>(options, "b", "swallow", number, std::move(bytes));
+    return a.peer("b").with(options).call<Swallow>("swallow", number, std::move(bytes));
   }
   void next_calls_work() const {
     CHECK(a.call<int(int)>("b", "twice", 4).get() == 8);
@@ -177,7 +177,7 @@ TEST_CASE("a call that times out half sent surely never runs, and its rest is no
   pair.world.network->set_link({.latency = 100ms});
   const Node c = pair.world.join("c");
   auto [bytes, watch] = watched(64 * kMiB);
-  auto call = c.call_with<Swallow>({.timeout = 2s}, "b", "swallow", 1, bytes);
+  auto call = c.peer("b").with({.timeout = 2s}).call<Swallow>("swallow", 1, bytes);
   bytes = {};
   pair.world.run_for(1s);
   CHECK(pair.announced->calls.at(1).asked == 1);
@@ -188,7 +188,7 @@ TEST_CASE("a call that times out half sent surely never runs, and its rest is no
   CHECK(watch.expired());
   CHECK(pair.announced->let_go(1));
   CHECK_FALSE(pair.announced->calls.at(1).ran);
-  CHECK(c.call_with<int(int)>({.timeout = 1s}, "b", "twice", 4).get() == 8);
+  CHECK(c.peer("b").with({.timeout = 1s}).call<int(int)>("twice", 4).get() == 8);
 }
 
 TEST_CASE("a call that times out when all of it has left may run") {
@@ -197,7 +197,8 @@ TEST_CASE("a call that times out when all of it has left may run") {
   pair.world.network->set_link({.latency = 300ms, .capacity = kLarge});
   const Node c = pair.world.join("c");
   CHECK(c.call<int(int)>("b", "twice", 4).get() == 8);
-  auto call = c.call_with<Swallow>({.timeout = 200ms}, "b", "swallow", 1, Bytes::allocate(kMiB));
+  auto call =
+      c.peer("b").with({.timeout = 200ms}).call<Swallow>("swallow", 1, Bytes::allocate(kMiB));
   const auto result = outcome(std::move(call));
   CHECK(result.code() == ErrorCode::timed_out);
   CHECK(test::may_have_run(result.error()));
@@ -263,7 +264,7 @@ TEST_CASE("a sender that shuts down waits for its held calls until the deadline,
 TEST_CASE("a held notification is waited for as well, and sent when it may be") {
   for (const bool opened : {true, false}) {
     Pair pair;
-    pair.a.notify<Swallow>("b", "swallow", 1, scribbled(kLarge, 1));
+    pair.a.peer("b").notify<Swallow>("swallow", 1, scribbled(kLarge, 1));
     pair.world.run_for(1s);
     REQUIRE(pair.announced->calls.contains(1));
     if (opened) {

@@ -118,8 +118,9 @@ TEST_CASE("a call is sent to 1 MiB, and to its end when its receiver asks, or it
   constexpr std::uint64_t kFirst = std::uint64_t{1} << 32;  // the node's first call
   for (const bool asked : {true, false}) {
     Target target;
-    auto call = target.node.call_with<Swallow>({.timeout = 4s}, "raw", "swallow", 1,
-                                               Bytes::allocate(4 * kMiB));
+    auto call = target.node.peer("raw")
+                    .with({.timeout = 4s})
+                    .call<Swallow>("swallow", 1, Bytes::allocate(4 * kMiB));
     target.world.run_for(1s);
     CHECK(target.received(FrameKind::cancel).second == kMiB);
     target.world.run_for(1s);
@@ -244,8 +245,9 @@ TEST_CASE("any credits and cancels leave a node as it is") {
     switch (random() % 16) {
       case 0: {  // of the node, with a payload; answered by nobody
         const std::size_t size = random() % 4 == 0 ? 1'500'000 : 300'000;
-        calls.push_back(target.node.call_with<Swallow>({.timeout = 1s}, "raw", "swallow", 1,
-                                                       Bytes::allocate(size)));
+        calls.push_back(target.node.peer("raw")
+                            .with({.timeout = 1s})
+                            .call<Swallow>("swallow", 1, Bytes::allocate(size)));
         break;
       }
       case 1: {

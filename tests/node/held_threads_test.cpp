@@ -94,8 +94,10 @@ TEST_CASE("threads of several nodes send large calls into one slot, over real so
           std::vector<Future<std::size_t>> calls;
           for (int i = 0; i < kCalls; ++i) {
             const int number = node * kCalls + i;
-            calls.push_back(sender.call_with<std::size_t(int, Bytes)>(
-                {.timeout = 60s}, "a", "fill", number, scribbled(kSize, OneSlot::seed_of(number))));
+            calls.push_back(sender.peer("a")
+                                .with({.timeout = 60s})
+                                .call<std::size_t(int, Bytes)>(
+                                    "fill", number, scribbled(kSize, OneSlot::seed_of(number))));
             if (sender.call<int(int)>("a", "twice", i).get() != 2 * i) ++failed;
           }
           for (auto& call : calls) {
@@ -151,8 +153,9 @@ TEST_CASE("gates are opened by many threads while calls come, time out and are c
   for (int round = 0; round < 20; ++round) {
     std::vector<Future<std::size_t>> calls;
     for (int i = 0; i < 10; ++i) {
-      calls.push_back(pair.b.call_with<std::size_t(Bytes)>(
-          {.timeout = i % 3 == 0 ? 1ms : Duration(30s)}, "a", "hold", Bytes::allocate(500'000)));
+      calls.push_back(pair.b.peer("a")
+                          .with({.timeout = i % 3 == 0 ? 1ms : Duration(30s)})
+                          .call<std::size_t(Bytes)>("hold", Bytes::allocate(500'000)));
     }
     for (auto& call : calls) {
       try {

@@ -98,7 +98,7 @@ std::vector<Target> targets(std::uint64_t incarnation, std::uint64_t peer) {
 class Attack {
  public:
   Attack(const Node& node, std::uint64_t seed)
-      : random_(seed), incarnation_(node.core()->incarnation()) {}
+      : random_(seed), incarnation_(detail::NodeAccess::core(node)->incarnation()) {}
 
   /// Sends calls with changed arguments, and counts those that were parsed: the frames are whole,
   /// and the node reads what it is sent until it closes the connection.

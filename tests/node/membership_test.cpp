@@ -93,7 +93,7 @@ TEST_CASE("waits without end have none") {
   patient.join = "inproc://elsewhere";
   patient.join_timeout = Duration::max();
   auto joining = Node::start(patient);
-  const auto call = root.call_with<int()>({.timeout = Duration::max()}, "root", "late");
+  const auto call = root.peer("root").with({.timeout = Duration::max()}).call<int()>("late");
   world.run_for(10min);
   CHECK_FALSE(waiting.ready());
   CHECK_FALSE(joining.ready());
@@ -233,12 +233,12 @@ TEST_CASE("a membership handler is called until it is taken back, and may do any
   VirtualWorld world;
   const Node root = world.root();
   int calls = 0;
-  std::uint64_t number = 0;
-  number = root.on_membership([&](const MembershipChange& change) {
+  MembershipSubscription subscription;
+  subscription = root.on_membership([&](const MembershipChange& change) {
     ++calls;
     CHECK(root.peers().size() >= 1);  // no lock is held
     if (change.joined) (void)root.call<int()>(change.peer.name, "nothing there");
-    root.forget_membership_handler(number);
+    subscription.cancel();
   });
   root.on_membership([](const MembershipChange& /*change*/) { throw 42; });
   const Node a = world.join("a");

@@ -165,7 +165,7 @@ TEST_CASE("each way in which a call fails is counted under its code, once on eac
   CHECK(errors_of(pair.a, "never", ErrorCode::broken_promise) == 1);
   CHECK(answers_of(pair.b, "never", ErrorCode::broken_promise) == 1);
 
-  CHECK(outcome(pair.a.call_with<int()>({.timeout = 100ms}, "b", "late")).code() ==
+  CHECK(outcome(pair.a.peer("b").with({.timeout = 100ms}).call<int()>("late")).code() ==
         ErrorCode::timed_out);
   CHECK(errors_of(pair.a, "late", ErrorCode::timed_out) == 1);
   pair.world.run_for(10s);
@@ -179,7 +179,7 @@ TEST_CASE("each way in which a call fails is counted under its code, once on eac
   CHECK(errors_of(pair.a, "f", ErrorCode::not_found) == 1);
   CHECK(outcome(pair.a.call<int()>(17, "g")).code() == ErrorCode::not_found);
   CHECK(errors_of(pair.a, "g", ErrorCode::not_found) == 1);
-  CHECK_THROWS_AS(pair.a.notify<void()>("nobody", "told"), NotFound);
+  CHECK_THROWS_AS(pair.a.peer("nobody").notify<void()>("told"), NotFound);
   CHECK(errors_of(pair.a, "told", ErrorCode::not_found) == 1);
   const NodeMetrics metrics = pair.a.metrics();
   const PeerMetrics unknown = peer_of(metrics, std::string(kUnknownName));
@@ -230,7 +230,7 @@ TEST_CASE("the bytes of an error are counted by who sends it and who gets it") {
         made_of(before, "throws")->bytes_received + 800);
   CHECK(answered_of(b, "throws")->bytes_sent == made_of(a, "throws")->bytes_received);
   // Nothing is sent to who does not want an answer.
-  pair.a.notify<void(std::string)>("b", "hears", "x");
+  pair.a.peer("b").notify<void(std::string)>("hears", "x");
   pair.world.run_for(1s);
   CHECK(answered_of(pair.b.metrics(), "hears")->errors.of(ErrorCode::remote_error) == 1);
   CHECK(answered_of(pair.b.metrics(), "hears")->bytes_sent == 0);
@@ -259,9 +259,9 @@ TEST_CASE("a call of a function that is not there counts with its bytes") {
 TEST_CASE("notifications of functions that are not there do not fill the log") {
   CallingPair pair;
   for (int i = 0; i < 100; ++i)
-    pair.a.notify<void()>("b", "missing");
+    pair.a.peer("b").notify<void()>("missing");
   pair.world.run_for(10s);
-  pair.a.notify<void()>("b", "missing");
+  pair.a.peer("b").notify<void()>("missing");
   pair.world.run_for(1s);
   CHECK(pair.world.log.contain("(and 95 similar lines were"));
 }
@@ -292,7 +292,7 @@ TEST_CASE("notifications are counted apart from calls by their sender") {
   CallingPair pair;
   pair.b.expose("note", [](int) {});
   for (int i = 0; i < 3; ++i)
-    pair.a.notify<void(int)>("b", "note", i);
+    pair.a.peer("b").notify<void(int)>("note", i);
   pair.world.run_for(1s);
   const CallMetrics made = *made_of(pair.a.metrics(), "note");
   CHECK(made.calls == 0);
@@ -310,8 +310,9 @@ TEST_CASE("each attempt of a call is a call, and retries are counted") {
     if ((*left)-- > 0) throw Overloaded("not now");
     return 1;
   });
-  CHECK(outcome(pair.a.call_with<int()>(
-                    {.retry = {.attempts = 5, .backoff = 10ms, .idempotent = true}}, "b", "busy"))
+  CHECK(outcome(pair.a.peer("b")
+                    .with({.retry = {.attempts = 5, .backoff = 10ms, .idempotent = true}})
+                    .call<int()>("busy"))
             .has_value());
   const NodeMetrics a = pair.a.metrics();
   CHECK(made_of(a, "busy")->calls == 3);

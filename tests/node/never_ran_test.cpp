@@ -40,7 +40,9 @@ struct World : VirtualWorld {
     Tally::made = 0;
   }
   Future<int> count(Duration timeout, std::size_t ballast = 1) {
-    return a.call_with<int(Bytes)>({.timeout = timeout}, "b", "count", Bytes::allocate(ballast));
+    return a.peer("b")
+        .with({.timeout = timeout})
+        .call<int(Bytes)>("count", Bytes::allocate(ballast));
   }
   /// Calls that surely did not run, of those that have ended.
   static int never(std::vector<Future<int>>& calls) {
@@ -61,7 +63,7 @@ TEST_CASE("calls that timed out before their peer was reached do not run when it
   for (const std::size_t ballast : std::array<std::size_t, 3>{1, 5000, 300'000})
     calls.push_back(world.count(1s, ballast));
   const RRef<Tally> tally = world.a.create<Tally>("b");
-  auto added = tally.call_with<&Tally::add>({.timeout = 1s});
+  auto added = tally.with({.timeout = 1s}).call<&Tally::add>();
   world.run_for(1500ms);
   CHECK(World::never(calls) == 3);
   CHECK_FALSE(test::may_have_run(outcome(std::move(added)).error()));
@@ -95,8 +97,9 @@ TEST_CASE("a handle in a call that timed out unsent is let go at once") {
   world.network->partition("a", "b");
   auto object = std::make_shared<Tally>();
   const std::weak_ptr<Tally> alive = object;
-  auto call = world.a.call_with<void(RRef<Tally>)>({.timeout = 1s}, "b", "take",
-                                                   world.a.own(std::move(object)));
+  auto call = world.a.peer("b")
+                  .with({.timeout = 1s})
+                  .call<void(RRef<Tally>)>("take", world.a.own(std::move(object)));
   world.run_for(900ms);
   CHECK_FALSE(alive.expired());
   world.run_for(200ms);
@@ -120,7 +123,7 @@ TEST_CASE("of calls to a peer that is lost by its silence, those that were not s
   // Some of them in the very turn of the loop in which the verdict is made.
   for (int i = 0; i < 300; ++i) {
     world.loop->schedule(world.loop->now() + i * 25ms, [&] {
-      calls.push_back(a.call_with<int()>({.timeout = 1h}, "b", "count"));
+      calls.push_back(a.peer("b").with({.timeout = 1h}).call<int()>("count"));
     });
   }
   world.run_for(9s);

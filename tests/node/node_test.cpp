@@ -139,7 +139,7 @@ TEST_CASE("a function exposed by its address can be called by its name") {
   Pair pair;
   pair.b.expose<&calls::add>();
   CHECK(pair.a.call<int(int, int)>("b", "calls::add", 1, 2).get() == 3);
-  CHECK(pair.b.functions() == std::vector<std::string>{"calls::add"});
+  CHECK(exposed_functions(pair.b) == std::vector<std::string>{"calls::add"});
 }
 
 TEST_CASE("methods of an object are called, const ones and those that return futures as well") {
@@ -180,8 +180,8 @@ TEST_CASE("a notification runs the function, and nobody hears of it") {
   pair.b.expose("note", [&seen](int x) { seen.push_back(x); });
   pair.b.expose("throws", [] { throw std::runtime_error("nobody reads this"); });
   for (int i = 0; i < 3; ++i)
-    pair.a.notify<void(int)>("b", "note", i);
-  pair.a.notify<void()>("b", "throws");
+    pair.a.peer("b").notify<void(int)>("note", i);
+  pair.a.peer("b").notify<void()>("throws");
   CHECK(seen.empty());
   pair.world.run_for(std::chrono::milliseconds(1));
   CHECK(seen == std::vector<int>{0, 1, 2});
@@ -191,7 +191,7 @@ TEST_CASE("a notification runs the function, and nobody hears of it") {
 TEST_CASE("a notification whose function returns a value drops it") {
   Pair pair;
   pair.b.expose<&calls::add>();
-  pair.a.notify<&calls::add>("b", 1, 2);
+  pair.a.peer("b").notify<&calls::add>(1, 2);
   CHECK(pair.a.call<&calls::add>("b", 1, 2).get() == 3);
 }
 
@@ -201,19 +201,19 @@ TEST_CASE("notifications and calls to one peer run in the order in which they we
   pair.b.expose("note", [&seen](int x) { seen.push_back(x); });
   pair.b.expose("count", [&seen] { return static_cast<int>(seen.size()); });
   for (int i = 0; i < 100; ++i)
-    pair.a.notify<void(int)>("b", "note", i);
+    pair.a.peer("b").notify<void(int)>("note", i);
   CHECK(pair.a.call<int()>("b", "count").get() == 100);
   CHECK(std::is_sorted(seen.begin(), seen.end()));
 }
 
 TEST_CASE("a notification to a peer that is not there throws at once") {
   Pair pair;
-  CHECK_THROWS_AS(pair.a.notify<&calls::nothing>("nobody"), NotFound);
+  CHECK_THROWS_AS(pair.a.peer("nobody").notify<&calls::nothing>(), NotFound);
 }
 
 TEST_CASE("a notification of a function that is not there leaves a line in the callee's log") {
   Pair pair;
-  pair.a.notify<void()>("b", "missing");
+  pair.a.peer("b").notify<void()>("missing");
   pair.world.run_for(std::chrono::milliseconds(1));
   CHECK(pair.world.log.contain("a notification from a was dropped"));
   CHECK(pair.world.log.contain("no function 'missing' is exposed on b"));
@@ -228,15 +228,15 @@ TEST_CASE("a call to many gives one future a peer, in their order") {
   pair.b.expose<&calls::add>();
   c.expose<&calls::add>();
   const std::vector<std::string> peers{"c", "b", "nobody"};
-  auto sums = pair.a.call_all<&calls::add>(peers, 20, 3);
+  auto sums = pair.a.each(peers).call<&calls::add>(20, 3);
   REQUIRE(sums.size() == 3);
   CHECK(sums[0].get() == 23);
   CHECK(sums[1].get() == 23);
   CHECK_THROWS_AS(sums[2].get(), NotFound);
   const std::vector<int> ranks{c.rank(), pair.b.rank()};
-  CHECK(when_all(pair.a.call_all<&calls::add>(ranks, 1, 1)).get().size() == 2);
-  CHECK(when_all(pair.a.call_all<int(int, int)>(ranks, "calls::add", 1, 1)).get().size() == 2);
-  CHECK(pair.a.call_all<&calls::add>(std::vector<std::string>(), 1, 1).empty());
+  CHECK(when_all(pair.a.each(ranks).call<&calls::add>(1, 1)).get().size() == 2);
+  CHECK(when_all(pair.a.each(ranks).call<int(int, int)>("calls::add", 1, 1)).get().size() == 2);
+  CHECK(pair.a.each(std::vector<std::string>()).call<&calls::add>(1, 1).empty());
 }
 
 TEST_CASE("a call to many encodes its arguments once") {
@@ -248,7 +248,7 @@ TEST_CASE("a call to many encodes its arguments once") {
   d.expose<&calls::value_of>();
   const std::vector<std::string> peers{"b", "nobody", "c", "d"};
   calls::Counted::encodings = 0;
-  auto values = pair.a.call_all<&calls::value_of>(peers, calls::Counted{5});
+  auto values = pair.a.each(peers).call<&calls::value_of>(calls::Counted{5});
   CHECK(calls::Counted::encodings == 1);
   CHECK_THROWS_AS(values[1].get(), NotFound);
   for (const std::size_t i : {0U, 2U, 3U})

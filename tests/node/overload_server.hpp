@@ -95,7 +95,9 @@ struct Server {
 
   void call(const Node& client, Tally& tally, Duration timeout) {
     ++tally.offered;
-    client.call_with<int()>({.timeout = timeout}, "server", "work")
+    client.peer("server")
+        .with({.timeout = timeout})
+        .call<int()>("work")
         .then([this, &tally, begin = world.time()](const Result<int>& result) {
           if (result) {
             ++tally.answered;

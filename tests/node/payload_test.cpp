@@ -149,7 +149,7 @@ TEST_CASE("several large notifications at once arrive, each whole") {
   std::vector<Bytes> seen;
   pair.b.expose("keep", [&seen](Bytes bytes) { seen.push_back(std::move(bytes)); });
   for (std::uint32_t i = 0; i < 5; ++i)
-    pair.a.notify<void(Bytes)>("b", "keep", pattern(600'000 + i, i));
+    pair.a.peer("b").notify<void(Bytes)>("keep", pattern(600'000 + i, i));
   CHECK(pair.a.call<int(int)>("b", "twice", 1).get() == 2);
   pair.world.run_for(1s);
   REQUIRE(seen.size() == 5);
@@ -176,8 +176,9 @@ TEST_CASE("a call that times out while its reply comes in is over, and the rest 
   const Node c = pair.world.join("c");
   pair.world.network->set_link("b", "c", {.latency = 1ms, .capacity = 64 * 1024});
   pair.b.expose("make", [](std::uint64_t size) { return Bytes::allocate(size); });
-  auto reply =
-      c.call_with<Bytes(std::uint64_t)>({.timeout = 20ms}, "b", "make", std::uint64_t{8} * kMiB);
+  auto reply = c.peer("b")
+                   .with({.timeout = 20ms})
+                   .call<Bytes(std::uint64_t)>("make", std::uint64_t{8} * kMiB);
   const auto result = outcome(std::move(reply));
   CHECK(result.code() == ErrorCode::timed_out);
   CHECK(c.call<int(int)>("b", "twice", 3).get() == 6);

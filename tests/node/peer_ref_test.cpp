@@ -33,7 +33,7 @@ TEST_CASE("a peer is named by what a node tells of it") {
   const PeerInfo b = pair.a.wait_for_peer("b").get();
   CHECK(PeerRef(b).name() == "b");
   CHECK(pair.a.call<&failures::area>(b, 6, 7).get() == 42);
-  auto areas = pair.a.call_all<&failures::area>(pair.a.peers(), 6, 7);
+  auto areas = pair.a.each(pair.a.peers()).call<&failures::area>(6, 7);
   REQUIRE(areas.size() == 1);
   CHECK(areas[0].get() == 42);
 }

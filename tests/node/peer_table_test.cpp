@@ -72,8 +72,8 @@ TEST_CASE("a session that ends with its peer is counted once") {
   nodes.world.kill("b");
   nodes.world.run_for(20s);
   CHECK(nodes.state_of(nodes.a, "b") == PeerState::lost);
-  CHECK(nodes.a.core()->peers().standing("b").sessions_ended == 1);
-  CHECK(nodes.root.core()->peers().standing("b").sessions_ended == 1);
+  CHECK(detail::NodeAccess::core(nodes.a)->peers().standing("b").sessions_ended == 1);
+  CHECK(detail::NodeAccess::core(nodes.root)->peers().standing("b").sessions_ended == 1);
 }
 
 TEST_CASE("promise 6: a call under way to a process that is killed ends at once as PeerLost") {

@@ -48,7 +48,10 @@ TEST_CASE("the payloads of a call land where its function wants them, and are no
 
 TEST_CASE("a function is told who calls, until when, and of nothing that comes with its call") {
   Pair pair;
-  pair.a.call_with<Swallow>({.timeout = 3s}, "b", "swallow", 1, Bytes::allocate(100'000)).get();
+  pair.a.peer("b")
+      .with({.timeout = 3s})
+      .call<Swallow>("swallow", 1, Bytes::allocate(100'000))
+      .get();
   CHECK(pair.announced->calls.at(1).caller == "a");
   CHECK(pair.announced->calls.at(1).time_left <= 3s);
   CHECK(pair.announced->calls.at(1).time_left > 2900ms);

@@ -41,7 +41,7 @@ TEST_CASE("large calls that wait to be asked for go on after their connection ha
       calls.push_back(a.call<Bytes(Bytes)>("b", "echo", Bytes::allocate(i * kMiB)));
       calls.push_back(b.call<Bytes(Bytes)>("a", "echo", Bytes::allocate(i * kMiB)));
     }
-    a.notify<void(Bytes)>("b", "note", Bytes::allocate(3 * kMiB));
+    a.peer("b").notify<void(Bytes)>("note", Bytes::allocate(3 * kMiB));
     for (const int wait : {500, 300}) {  // the wait for the credit lasts 5 to 15 ms
       world.run_for(std::chrono::microseconds(at * wait));
       world.network->cut("a", "b");
@@ -68,7 +68,7 @@ TEST_CASE("a node that ends sends what has yet to be asked for, and else says th
     b.expose("twice", test::twice);
     REQUIRE(a.call<int(int)>("b", "twice", 1).get() == 2);
     if (!reads) world.network->partition("a", "b");
-    a.notify<void(Bytes)>("b", "note", Bytes::allocate(5 * kMiB));
+    a.peer("b").notify<void(Bytes)>("note", Bytes::allocate(5 * kMiB));
     const std::vector<std::string> left = a.shutdown(3s);
     world.run_for(3s);
     if (reads) {

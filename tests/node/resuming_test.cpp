@@ -130,7 +130,7 @@ TEST_CASE("calls made while there is no connection leave by the next one, in the
   std::vector<Future<void>> calls;
   for (int i = 0; i < 10; ++i)
     calls.push_back(pair.a.call<void(int)>("b", "note", i));
-  pair.a.notify<void(int)>("b", "note", 10);
+  pair.a.peer("b").notify<void(int)>("note", 10);
   pair.world.network->heal("a", "b");
   pair.world.run_for(5s);
   for (auto& call : calls)

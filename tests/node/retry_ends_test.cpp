@@ -78,7 +78,8 @@ TEST_CASE("promise 1: retry begins no pause when its node is shutting down") {
         [promise = std::move(promise)]() mutable { promise.set_error(Overloaded("full")); });
     return answer;
   });
-  auto call = pair.a.call_with<int()>({.retry = {.attempts = 3, .idempotent = true}}, "b", "later");
+  auto call =
+      pair.a.peer("b").with({.retry = {.attempts = 3, .idempotent = true}}).call<int()>("later");
   pair.world.run_for(1ms);
   CHECK(pair.a.shutdown(5s).empty());
   const auto result = outcome(std::move(call));
@@ -103,8 +104,9 @@ TEST_CASE("promise 1: retry shares large payloads, and lets go of them when the 
   const std::weak_ptr<std::vector<std::byte>> alive = memory;
   const std::span<const std::byte> bytes(*memory);
   const Bytes small = Bytes::copy(std::vector<std::byte>(10, std::byte{3}));
-  auto call = pair.a.call_with<std::size_t(Bytes, Bytes)>({.retry = {.attempts = 5}}, "b", "sum",
-                                                          Bytes(std::move(memory), bytes), small);
+  auto call = pair.a.peer("b")
+                  .with({.retry = {.attempts = 5}})
+                  .call<std::size_t(Bytes, Bytes)>("sum", Bytes(std::move(memory), bytes), small);
   pair.world.run_for(10ms);
   CHECK(attempts == 1);
   CHECK_FALSE(alive.expired());
@@ -125,25 +127,27 @@ TEST_CASE("promise 1: retry of calls to many and of an object's methods") {
   pair.b.expose("twice", function);
   pair.a.expose("twice", [](int x) { return 2 * x; });
   const CallOptions options{.retry = {.attempts = 3}};
-  const auto both = when_all(pair.a.call_all_with<int(int)>(
-                                 options, std::vector<std::string>{"a", "b"}, "twice", 4))
-                        .get();
+  const auto both =
+      when_all(
+          pair.a.each(std::vector<std::string>{"a", "b"}).with(options).call<int(int)>("twice", 4))
+          .get();
   CHECK(both == std::vector<int>{8, 8});
 
   pair.a.expose<&retries::Sum::add>();
   pair.a.expose("sum", [sum = pair.a.own(std::make_shared<retries::Sum>())] { return sum; });
   const auto sum = pair.b.call<RRef<retries::Sum>()>("a", "sum").get();
-  CHECK(sum.call_with<&retries::Sum::add>(options, 3).get() == 3);
+  CHECK(sum.with(options).call<&retries::Sum::add>(3).get() == 3);
 }
 
 TEST_CASE("promise 1: retry refuses calls that can be made once only, and options out of range") {
   Pair pair;
   pair.b.expose("take", [](const RRef<retries::Sum>&) {});
   const auto handle = pair.a.own(std::make_shared<retries::Sum>());
-  CHECK(outcome(pair.a.call_with<void(RRef<retries::Sum>)>({.retry = {.attempts = 2}}, "b", "take",
-                                                           handle))
+  CHECK(outcome(pair.a.peer("b")
+                    .with({.retry = {.attempts = 2}})
+                    .call<void(RRef<retries::Sum>)>("take", handle))
             .code() == ErrorCode::invalid_argument);
-  CHECK(outcome(pair.a.call_with<void(RRef<retries::Sum>)>({}, "b", "take", handle)));
+  CHECK(outcome(pair.a.peer("b").call<void(RRef<retries::Sum>)>("take", handle)));
 
   detail::OutgoingOptions into;
   into.retry.attempts = 2;
@@ -151,7 +155,8 @@ TEST_CASE("promise 1: retry refuses calls that can be made once only, and option
       [](std::size_t, std::size_t) { return std::span<std::byte>(); });
   const auto submit = [&](const detail::FunctionKey& key, detail::OutgoingOptions&& options,
                           Encoder& encoder, detail::ReplyHandler&& handler) {
-    pair.a.submit("b", key, std::move(options), encoder, std::move(handler));
+    detail::NodeAccess::submit(detail::NodeAccess::core(pair.a).get(), "b", key, std::move(options),
+                               encoder, std::move(handler));
   };
   CHECK(outcome(detail::send_call<int>(submit, detail::function_key("f", signature<int>()),
                                        std::move(into)))
@@ -167,10 +172,11 @@ TEST_CASE("promise 1: retry refuses calls that can be made once only, and option
 TEST_CASE("promise 1: retry: what fails where the call is made is as of any other") {
   Pair pair;
   const CallOptions options{.timeout = 1s, .retry = {.attempts = 3, .idempotent = true}};
-  CHECK(outcome(pair.a.call_with<int()>(options, "nobody", "f")).code() == ErrorCode::not_found);
+  CHECK(outcome(pair.a.peer("nobody").with(options).call<int()>("f")).code() ==
+        ErrorCode::not_found);
   CHECK(outcome(pair.call({.timeout = -1s, .retry = options.retry})).code() ==
         ErrorCode::timed_out);
-  CHECK(outcome(pair.a.call_with<int()>(options, "b", std::string(5000, 'n'))).code() ==
+  CHECK(outcome(pair.a.peer("b").with(options).call<int()>(std::string(5000, 'n'))).code() ==
         ErrorCode::invalid_argument);
   CHECK(pair.call({.timeout = Duration::max(), .retry = options.retry}).get() == 1);
   pair.a.shutdown(0s);
@@ -222,8 +228,9 @@ TEST_CASE("promise 1: retry: what a call's end lets go of may call the node") {
   std::vector<std::byte> memory(100'000);
   std::shared_ptr<const void> owner(
       memory.data(), [&](const void*) { answers += pair.a.call<&retries::twice>("b", 1).get(); });
-  auto call = pair.a.call_with<void(Bytes)>({.retry = {.attempts = 2}}, "b", "swallow",
-                                            Bytes(std::move(owner), memory));
+  auto call = pair.a.peer("b")
+                  .with({.retry = {.attempts = 2}})
+                  .call<void(Bytes)>("swallow", Bytes(std::move(owner), memory));
   CHECK(outcome(std::move(call)).code() == ErrorCode::not_sent);
   pair.world.run_for(5s);
   CHECK(answers == 2);
@@ -239,8 +246,9 @@ TEST_CASE("promise 1: retry: a peer that ends in good order and is started again
   world.run_for(1ms);
   std::optional<Future<int>> call;
   world.loop->schedule(world.loop->now() + 100ms, [&] {
-    call =
-        a.call_with<int()>({.timeout = 1min, .retry = {.attempts = 8, .backoff = 200ms}}, "b", "f");
+    call = a.peer("b")
+               .with({.timeout = 1min, .retry = {.attempts = 8, .backoff = 200ms}})
+               .call<int()>("f");
   });
   b->shutdown(1s);  // refuses meanwhile what is new
   b.reset();
@@ -279,8 +287,8 @@ TEST_CASE("promise 1: retry: threads that call over sockets, and an end in betwe
     going.arrive_and_wait();
     std::vector<Future<int>> calls;
     for (int i = 0; i < kCalls; ++i) {
-      calls.push_back(pair.a.call_with<int(int)>(options, "b", "flaky", i));
-      if (i % 50 == 0) (void)outcome(pair.a.call_with<int(int)>(options, "b", "flaky", i));
+      calls.push_back(pair.a.peer("b").with(options).call<int(int)>("flaky", i));
+      if (i % 50 == 0) (void)outcome(pair.a.peer("b").with(options).call<int(int)>("flaky", i));
     }
     for (auto& call : calls)
       count(outcome(std::move(call)));
@@ -298,7 +306,7 @@ TEST_CASE("promise 1: retry: threads that call over sockets, and an end in betwe
   // Some of these are under way, and some pause, when their node ends.
   std::vector<Future<int>> last;
   for (int i = 0; i < kCalls; ++i)
-    last.push_back(pair.a.call_with<int(int)>(options, "b", "flaky", i));
+    last.push_back(pair.a.peer("b").with(options).call<int(int)>("flaky", i));
   pair.a.shutdown(0s);
   answered = 0;
   overloaded = 0;

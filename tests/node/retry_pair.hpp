@@ -36,7 +36,7 @@ struct RetryPair : NodePair {
     });
   }
   [[nodiscard]] Future<int> call(const CallOptions& options) const {
-    return a.call_with<int()>(options, "b", "f");
+    return a.peer("b").with(options).call<int()>("f");
   }
   /// Between one attempt and the next.
   [[nodiscard]] std::vector<Duration> pauses() const {

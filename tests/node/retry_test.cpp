@@ -76,7 +76,7 @@ TEST_CASE("promise 1: retry runs a function that threw once only") {
     throw NotSent("a call of mine");
   });
   const auto result = outcome(
-      pair.a.call_with<void()>({.retry = {.attempts = 5, .idempotent = true}}, "b", "throws"));
+      pair.a.peer("b").with({.retry = {.attempts = 5, .idempotent = true}}).call<void()>("throws"));
   CHECK(result.code() == ErrorCode::remote_error);
   CHECK(ran == 1);
 }
@@ -139,8 +139,10 @@ TEST_CASE("promise 1: retry has one deadline for all attempts") {
     return never.get_future();
   });
   start = pair.world.loop->now();
-  const auto late = outcome(pair.a.call_with<int()>(
-      {.timeout = 900ms, .retry = {.attempts = 3, .idempotent = true}}, "b", "slow"));
+  const auto late =
+      outcome(pair.a.peer("b")
+                  .with({.timeout = 900ms, .retry = {.attempts = 3, .idempotent = true}})
+                  .call<int()>("slow"));
   CHECK(late.code() == ErrorCode::timed_out);
   CHECK(pair.world.loop->now() - start == 900ms);
   CHECK(calls == 2);
@@ -237,15 +239,15 @@ TEST_CASE("promise 1: retry finds a peer that was restarted") {
     return never.back().get_future();
   });
   const CallOptions options{.timeout = 30s, .retry = {.attempts = 5, .idempotent = true}};
-  auto idempotent = a.call_with<int(int)>(options, "b", "work", 21);
+  auto idempotent = a.peer("b").with(options).call<int(int)>("work", 21);
   CallOptions other = options;
   other.retry.idempotent = false;
-  auto at_most_once = a.call_with<int(int)>(other, "b", "work", 1);
+  auto at_most_once = a.peer("b").with(other).call<int(int)>("work", 1);
   world.run_for(1ms);
   REQUIRE(never.size() == 2);
   world.kill("b");
   b.reset();
-  auto to_the_dead = a.call_with<int(int)>(other, "b", "work", 4);  // and so surely not run
+  auto to_the_dead = a.peer("b").with(other).call<int(int)>("work", 4);  // and so surely not run
   world.network->rejoin("b");
   const Node again = world.join("b");
   again.expose("work", [](int x) { return 2 * x; });

@@ -53,7 +53,7 @@ struct Pair : test::NodePair {
 
 TEST_CASE("a call that meets a session which the end of its own node has closed gets ShutDown") {
   Pair pair;
-  const std::shared_ptr<NodeCore> core = pair.a.core();
+  const std::shared_ptr<NodeCore> core = detail::NodeAccess::core(pair.a);
   const auto session =
       std::make_shared<Session>(core, core->loop(), std::make_shared<test::VirtualWait>(), "b", 1);
   const auto call = [&] {  // by a thread that found the session before it was closed
@@ -102,7 +102,7 @@ TEST_CASE("a shutdown waits for what peers have sent that are gone meanwhile") {
     ++ran;
   });
   for (int i = 0; i < 50; ++i)
-    pair.b.notify<void()>("a", "slow");
+    pair.b.peer("a").notify<void()>("slow");
   CHECK(pair.b.shutdown(30s).empty());
   pair.a.call<void()>("a", "slow").get();  // the notifications were read before
   CHECK(pair.a.shutdown(30s).empty());

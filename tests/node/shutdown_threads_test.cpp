@@ -109,7 +109,7 @@ TEST_CASE("a node with threads may be dropped in a callback and in a handler of 
         node->reset();
         dropped.count_down();
       });
-      root.notify<void()>("guest", "end");
+      root.peer("guest").notify<void()>("end");
     }
     dropped.wait();
     // Its name is free again as soon as it has gone.

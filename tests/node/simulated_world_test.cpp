@@ -60,7 +60,7 @@ TEST_CASE("a killed host is lost at once, and reachable when it was started agai
     CHECK(client.call<int()>("server", "life").get() == life);
     int ticks = 0;
     server.expose("tick", [&] { return ++ticks; });
-    client.notify<int()>("server", "tick");
+    client.peer("server").notify<int()>("tick");
     world.kill("server");
     const Duration before = world.time();
     CHECK_THROWS_AS(client.call<int()>("server", "life").get(), PeerLost);
@@ -122,7 +122,7 @@ TEST_CASE("a wait for a node whose host was killed ends, and says why") {
   const Node a(world.options("a"));
   const Node b(world.options("b"));
   world.kill("b");
-  auto call = b.call_with<int()>({.timeout = std::chrono::seconds(5)}, "a", "f");
+  auto call = b.peer("a").with({.timeout = std::chrono::seconds(5)}).call<int()>("f");
   CHECK_THROWS_WITH(std::move(call).get(), Catch::Contains("killed or paused"));
 }
 

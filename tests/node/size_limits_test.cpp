@@ -30,7 +30,7 @@ TEST_CASE("a call that is too large is refused where it is made, and the next ca
   const auto bytes = outcome(small.call<Size>("b", "size", Bytes::allocate(65537)));
   CHECK(bytes.code() == ErrorCode::invalid_argument);
   CHECK_THAT(bytes.message(), Catch::Contains("max_payload_bytes"));
-  CHECK_THROWS_AS((small.notify<Size>("b", "size", Bytes::allocate(65537))), InvalidArgument);
+  CHECK_THROWS_AS((small.peer("b").notify<Size>("size", Bytes::allocate(65537))), InvalidArgument);
 
   CHECK(small.call<Size>("b", "size", Bytes::allocate(65536)).get() == 65536);
   CHECK(small.call<Length>("b", "length", std::string(60'000, 'x')).get() == 60'000);

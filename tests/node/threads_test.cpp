@@ -63,7 +63,7 @@ TEST_CASE("promise 3: a call whose time is over far down ends as TimedOut, by re
   pair.b.expose("hop", [&](int depth) { return hop(pair.b, "a", depth); });
   std::vector<Future<int>> calls;
   for (int i = 0; i < 50; ++i)
-    calls.push_back(pair.a.call_with<int(int)>({.timeout = 1100ms}, "b", "hop", 1 + i % 8));
+    calls.push_back(pair.a.peer("b").with({.timeout = 1100ms}).call<int(int)>("hop", 1 + i % 8));
   for (auto& call : calls)
     CHECK(outcome(std::move(call)).code() == ErrorCode::timed_out);
 }
@@ -212,7 +212,7 @@ TEST_CASE("one worker runs the calls of one peer in the order in which they were
   pair.b.expose("note", [&seen](int i) { seen.push_back(i); });
   pair.b.expose("count", [&seen] { return seen.size(); });
   for (int i = 0; i < 1000; ++i)
-    pair.a.notify<void(int)>("b", "note", i);
+    pair.a.peer("b").notify<void(int)>("note", i);
   CHECK(pair.a.call<std::size_t()>("b", "count").get() == 1000);
   CHECK(std::is_sorted(seen.begin(), seen.end()));
 }
@@ -283,7 +283,7 @@ TEST_CASE("the answer to a ping does not wait for the end of a handler whose out
   std::promise<void> noted;
   a.expose("note", [&noted] { noted.set_value(); });
   b.expose("work", [&b, arrived = noted.get_future().share()] {
-    b.notify<void()>("a", "note");  // leaves with the answer to the ping
+    b.peer("a").notify<void()>("note");  // leaves with the answer to the ping
     return arrived.wait_for(20s) == std::future_status::ready;
   });
   CHECK(a.call<bool()>("b", "work").get());

@@ -24,7 +24,7 @@ struct Pair : test::CallingPair {
 TEST_CASE("a call times out at its deadline exactly, and may have run") {
   Pair pair;
   const TimePoint start = pair.world.loop->now();
-  auto future = pair.a.call_with<int()>({.timeout = 250ms}, "b", "never");
+  auto future = pair.a.peer("b").with({.timeout = 250ms}).call<int()>("never");
   const auto result = outcome(std::move(future));
   CHECK(pair.world.loop->now() - start == 250ms);
   REQUIRE_FALSE(result);
@@ -55,7 +55,9 @@ TEST_CASE("each of many calls times out at its own time, whatever their order") 
   std::vector<std::pair<Duration, Duration>> ended;
   for (const int milliseconds : {50, 10, 70, 30, 10, 90, 20}) {
     const Duration timeout = std::chrono::milliseconds(milliseconds);
-    pair.a.call_with<int()>({.timeout = timeout}, "b", "never")
+    pair.a.peer("b")
+        .with({.timeout = timeout})
+        .call<int()>("never")
         .then([&ended, &pair, start, timeout](const Result<int>& result) {
           CHECK(result.code() == ErrorCode::timed_out);
           ended.emplace_back(timeout, pair.world.loop->now() - start);
@@ -72,13 +74,13 @@ TEST_CASE("a call to a peer that cannot be reached times out and surely did not 
   Pair pair;
   const Node c = pair.world.join("c");
   pair.world.network->partition("b", "c");
-  const auto result = outcome(c.call_with<&failures::area>({.timeout = 1s}, "b", 1, 2));
+  const auto result = outcome(c.peer("b").with({.timeout = 1s}).call<&failures::area>(1, 2));
   CHECK(result.code() == ErrorCode::timed_out);
   CHECK_FALSE(may_have_run(result.error()));
   CHECK_THAT(result.message(), Catch::Contains("never ran"));
   // Written into a connection, it may have run.
   pair.world.network->partition("a", "b");
-  const auto sent = outcome(pair.a.call_with<&failures::area>({.timeout = 1s}, "b", 1, 2));
+  const auto sent = outcome(pair.a.peer("b").with({.timeout = 1s}).call<&failures::area>(1, 2));
   CHECK(sent.code() == ErrorCode::timed_out);
   CHECK(may_have_run(sent.error()));
 }
@@ -89,7 +91,7 @@ TEST_CASE("a call that waits for ever outlives the default time-out") {
   pair.b.expose("slow", [future = std::make_shared<Future<int>>(promise.get_future())] {
     return std::move(*future);
   });
-  auto answer = pair.a.call_with<int()>({.timeout = Duration::max()}, "b", "slow");
+  auto answer = pair.a.peer("b").with({.timeout = Duration::max()}).call<int()>("slow");
   pair.world.run_for(10h);
   CHECK_FALSE(answer.ready());
   promise.set_value(3);
@@ -100,17 +102,17 @@ TEST_CASE("a very long time-out does not overflow") {
   Pair pair;
   for (const Duration timeout :
        {Duration::max() - 1ns, Duration::max() / 2, Duration(24h * 365 * 200)}) {
-    CHECK(pair.a.call_with<&failures::area>({.timeout = timeout}, "b", 2, 3).get() == 6);
+    CHECK(pair.a.peer("b").with({.timeout = timeout}).call<&failures::area>(2, 3).get() == 6);
   }
 }
 
 TEST_CASE("a negative time-out has passed") {
   Pair pair;
-  CHECK(outcome(pair.a.call_with<&failures::area>({.timeout = -1s}, "b", 2, 3)).code() ==
+  CHECK(outcome(pair.a.peer("b").with({.timeout = -1s}).call<&failures::area>(2, 3)).code() ==
         ErrorCode::timed_out);
   int ran = 0;
   pair.b.expose("count", [&ran] { ++ran; });
-  const auto late = outcome(pair.a.call_with<void()>({.timeout = -1ms}, "b", "count"));
+  const auto late = outcome(pair.a.peer("b").with({.timeout = -1ms}).call<void()>("count"));
   CHECK(late.code() == ErrorCode::timed_out);
   CHECK_FALSE(may_have_run(late.error()));
   pair.next_call_works();

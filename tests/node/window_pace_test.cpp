@@ -67,7 +67,7 @@ TEST_CASE(
 
   for (std::size_t i = 0; i < kWindow; ++i) {
     a.call<int()>("b", "first").then([&](int) {
-      if (++answered == 1) a.notify<void()>("b", "next");
+      if (++answered == 1) a.peer("b").notify<void()>("next");
       if (answered == kWindow)
         in_time.set_value(came.get_future().wait_for(20s) == std::future_status::ready);
     });

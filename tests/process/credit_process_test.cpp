@@ -136,17 +136,17 @@ TEST_CASE("promise 5: 512 MiB get through to a process that is stopped for a whi
   offering.peer.signal(SIGSTOP);
   std::vector<Future<std::size_t>> sizes;
   const Bytes shared = filled();
-  Future<void> waits = offering.node.wait_for_credit("peer", kMiB);
+  Future<void> waits = offering.node.peer("peer").wait_for_credit(kMiB);
   while (waits.ready()) {
     sizes.push_back(offering.node.call<std::size_t(Bytes)>("peer", "size", shared));
-    waits = offering.node.wait_for_credit("peer", kMiB);
+    waits = offering.node.peer("peer").wait_for_credit(kMiB);
   }
   CHECK(sizes.size() == 63);
   offering.peer.signal(SIGCONT);
   while (sizes.size() < 512) {
     std::move(waits).get();
     sizes.push_back(offering.node.call<std::size_t(Bytes)>("peer", "size", shared));
-    waits = offering.node.wait_for_credit("peer", kMiB);
+    waits = offering.node.peer("peer").wait_for_credit(kMiB);
   }
   for (Future<std::size_t>& size : sizes)
     CHECK(std::move(size).get() == kMiB);

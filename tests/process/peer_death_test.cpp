@@ -30,7 +30,7 @@ NodeOptions root_options() {
 }
 
 Child start_peer(const Node& root, const std::string& more = "timeout=20000") {
-  if (root.functions().empty()) root.expose("add", [](int a, int b) { return a + b; });
+  if (exposed_functions(root).empty()) root.expose("add", [](int a, int b) { return a + b; });
   Child child({"serving_node", "name=peer", "rank=-1", "join=" + root.address(), more});
   child.line("called");
   return child;

@@ -40,7 +40,7 @@ TEST_CASE("promise 8: a peer that calls exit() or abort() with calls under way e
       calls.push_back(root.call<int()>("peer", "never"));
       calls.push_back(root.call<int(int, int)>("peer", "add", i, 1));
     }
-    root.notify<void()>("peer", way);
+    root.peer("peer").notify<void()>(way);
     for (auto& call : calls) {
       const auto result = outcome(std::move(call));
       CHECK((result || result.code() == ErrorCode::peer_lost ||

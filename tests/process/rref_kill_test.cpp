@@ -65,12 +65,12 @@ TEST_CASE("of processes that are killed 200 times, users and owners, no referenc
   keeper->drop();
   const auto at_most = std::chrono::steady_clock::now() + 30s;
   const auto is_clean = [&] {
-    const RRefReport report = root.rrefs();
+    const RRefReport report = rref_report(root);
     return report.owned.empty() && report.in_flight == 0 && kept::Thing::alive == 0;
   };
   while (!is_clean() && std::chrono::steady_clock::now() < at_most)
     std::this_thread::sleep_for(50ms);
-  const RRefReport report = root.rrefs();
+  const RRefReport report = rref_report(root);
   CHECK(report.owned.empty());
   CHECK(report.in_flight == 0);
   CHECK(kept::Thing::alive == 0);

@@ -161,9 +161,9 @@ TEST_CASE(
   pair.b->call<void()>("c", "leaf").get();  // connected
   Profiler profiler(*pair.a);
   const Profiler of_b(*pair.b, {.answered = true});
-  CHECK_FALSE(test::outcome(pair.a->call_with<void()>({.timeout = 10ms}, "b", "middle")));
-  pair.a->notify<int(int)>("b", "slow", 3);
-  pair.a->notify<int(int)>("b", "bad", 3);
+  CHECK_FALSE(test::outcome(pair.a->peer("b").with({.timeout = 10ms}).call<void()>("middle")));
+  pair.a->peer("b").notify<int(int)>("slow", 3);
+  pair.a->peer("b").notify<int(int)>("bad", 3);
   pair.world.run_for(50ms);
   CHECK(profiler.gather().empty());
   const Recording recording = profiler.recording();

@@ -50,7 +50,7 @@ TEST_CASE("calls that a node answers are recorded where that is asked for") {
   const Profiler of_b(*pair.b, {.answered = true});
   const Profiler made_only(*pair.b);
   pair.a->call<int(int)>("b", "slow", 7).get();
-  pair.a->notify<int(int)>("b", "slow", 1);
+  pair.a->peer("b").notify<int(int)>("slow", 1);
   pair.world.run_for(10ms);
   CHECK_FALSE(test::outcome(pair.a->call<int(int)>("b", "bad", 1)));
   auto dropped = pair.a->call<int(int)>("b", "later", 50);
@@ -97,7 +97,7 @@ TEST_CASE("an answered call has the bytes of its reply, as its caller has them")
     CHECK_FALSE(test::outcome(pair.a->call<int(int)>("b", "absent", 1)));
   };
   call_all();
-  pair.a->notify<int(int)>("b", "slow", 1);
+  pair.a->peer("b").notify<int(int)>("slow", 1);
   pair.world.run_for(10ms);
   const auto alone = of_b.recording().calls;  // nobody else has them recorded
   REQUIRE(alone.size() == 5);
@@ -223,7 +223,7 @@ TEST_CASE("calls of one trace that their callee alone records are told apart, be
   const auto parent =
       TraceContext::parse("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01").value();
   for (int i = 0; i < 2; ++i)
-    pair.a->call_with<void()>({.trace = parent}, "b", "middle").get();
+    pair.a->peer("b").with({.trace = parent}).call<void()>("middle").get();
   std::set<std::uint64_t> spans;
   for (const CallRecord& call : of_b.recording().calls) {
     spans.insert(call.span.span_number());

@@ -101,7 +101,7 @@ TEST_CASE("a call that fails is recorded with its error, and with the callee's t
   const Profiler profiler(*pair.a);
   CHECK_FALSE(test::outcome(pair.a->call<int(int)>("b", "bad", 1)));
   CHECK_FALSE(test::outcome(pair.a->call<int(int)>("b", "absent", 1)));
-  CHECK_FALSE(test::outcome(pair.a->call_with<int(int)>({.timeout = 5ms}, "b", "later", 50)));
+  CHECK_FALSE(test::outcome(pair.a->peer("b").with({.timeout = 5ms}).call<int(int)>("later", 50)));
   CHECK_FALSE(test::outcome(pair.a->call<int(int)>("nobody", "slow", 1)));
   const Recording recording = profiler.recording();
   REQUIRE(recording.calls.size() == 3);  // one was never a call
@@ -129,7 +129,7 @@ TEST_CASE("a call to a peer that is killed is recorded as lost") {
 TEST_CASE("notifications are recorded until they leave") {
   Pair pair;
   const Profiler profiler(*pair.a);
-  pair.a->notify<int(int)>("b", "slow", 1);
+  pair.a->peer("b").notify<int(int)>("slow", 1);
   pair.world.run_for(10ms);
   const Recording recording = profiler.recording();
   REQUIRE(recording.calls.size() == 1);
@@ -146,9 +146,9 @@ TEST_CASE("each attempt of a call that is made again is recorded") {
     return tries;
   });
   const Profiler profiler(*pair.a);
-  CHECK(pair.a
-            ->call_with<int()>({.retry = {.attempts = 5, .backoff = 1ms, .idempotent = true}}, "b",
-                               "busy")
+  CHECK(pair.a->peer("b")
+            .with({.retry = {.attempts = 5, .backoff = 1ms, .idempotent = true}})
+            .call<int()>("busy")
             .get() == 3);
   const Recording recording = profiler.recording();
   REQUIRE(recording.calls.size() == 3);

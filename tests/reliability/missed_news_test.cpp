@@ -33,7 +33,7 @@ TEST_CASE("promise 9: a member that was cut off from the root hears what it has 
   world.run_for(cut_after < 1h ? 2300ms : 7s);
   world.resume("member");
   world.run_for(2s);
-  CHECK(member.call_with<int()>({.timeout = 1s}, "other", "life").get() == 2);
+  CHECK(member.peer("other").with({.timeout = 1s}).call<int()>("life").get() == 2);
 }
 
 }  // namespace missed_news_test

@@ -134,10 +134,11 @@ Future<std::uint64_t> RandomProgram::call_plain(Life& from, int to, const std::s
   if (options.retry.attempts > 1 && refuses(to)) plan.quick = Duration::max();
   const LedgerCall& call = enter(from, to, function, std::move(plan));
   const Id id = call.id;
-  Future<Id> future =
-      takes_time
-          ? from.node->call_with<Id(Id, std::uint32_t)>(options, host_name(to), function, id, delay)
-          : from.node->call_with<Id(Id)>(options, host_name(to), function, id);
+  Future<Id> future = takes_time
+                          ? from.node->peer(host_name(to))
+                                .with(options)
+                                .call<Id(Id, std::uint32_t)>(function, id, delay)
+                          : from.node->peer(host_name(to)).with(options).call<Id(Id)>(function, id);
   Promise<Id> promise;
   Future<Id> relayed = promise.get_future();
   future.then([promise = std::move(promise)](const Result<Id>& result) mutable {
@@ -152,8 +153,9 @@ void RandomProgram::call_large(Life& from, int to) {
   const CallOptions options = some_options(plan, true);
   const LedgerCall& call = enter(from, to, "large", std::move(plan));
   follow(call, from,
-         from.node->call_with<Bytes(Id, Bytes)>(options, host_name(to), "large", call.id,
-                                                Payload::make(call.id, some_size())));
+         from.node->peer(host_name(to))
+             .with(options)
+             .call<Bytes(Id, Bytes)>("large", call.id, Payload::make(call.id, some_size())));
 }
 
 void RandomProgram::relay(Life& from, int to) {
@@ -163,13 +165,13 @@ void RandomProgram::relay(Life& from, int to) {
   const int next =
       (to + 1 + static_cast<int>(below(static_cast<std::uint64_t>(hosts_ - 1)))) % hosts_;
   follow(call, from,
-         from.node->call_with<Id(Id, int)>(options, host_name(to), "relay", call.id, next));
+         from.node->peer(host_name(to)).with(options).call<Id(Id, int)>("relay", call.id, next));
 }
 
 void RandomProgram::notify(Life& from, int to) {
   const LedgerCall& call = enter(from, to, "notice", {.untold = true});
   try {
-    from.node->notify<Id(Id)>(host_name(to), "now", call.id);
+    from.node->peer(host_name(to)).notify<Id(Id)>("now", call.id);
   } catch (const Error& error) {
     if (weather_ != Weather::storm)
       ledger_.complain("a notice failed: " + std::string(error.what()));
@@ -178,7 +180,9 @@ void RandomProgram::notify(Life& from, int to) {
 
 void RandomProgram::drop_at_once(Life& from, int to) {
   const LedgerCall& call = enter(from, to, "dropped", {.untold = true, .arrives = false});
-  (void)from.node->call_with<Id(Id)>({.cancel_when_dropped = true}, host_name(to), "work", call.id);
+  (void)from.node->peer(host_name(to))
+      .with({.cancel_when_dropped = true})
+      .call<Id(Id)>("work", call.id);
 }
 
 void RandomProgram::create(const std::shared_ptr<Life>& from, int to) {
@@ -204,8 +208,8 @@ void RandomProgram::use_handle() {
     const LedgerCall& call = enter(*handle.by, to, "note", std::move(plan));
     const Bytes payload = Payload::make(call.id, one_in(4) ? some_size() : 0);
     follow(call, *handle.by,
-           handle.object.call_with<&reliability::Diary::note>(options, call.id, handle.number,
-                                                              ++handle.calls, payload));
+           handle.object.with(options).call<&reliability::Diary::note>(call.id, handle.number,
+                                                                       ++handle.calls, payload));
   }
 }
 
@@ -214,9 +218,9 @@ void RandomProgram::pass_handle(Life& from, int to) {
                                 [&](const Handle& handle) { return handle.by.get() == &from; });
   if (own == handles_.end() || refuses(to)) return;
   const LedgerCall& call = enter(from, to, "hold", {});
-  from.node
-      ->call_with<Id(Id, RRef<reliability::Diary>)>({.timeout = Duration::max()}, host_name(to),
-                                                    "hold", call.id, own->object)
+  from.node->peer(host_name(to))
+      .with({.timeout = Duration::max()})
+      .call<Id(Id, RRef<reliability::Diary>)>("hold", call.id, own->object)
       .then([this, id = call.id](const Result<Id>& result) { ledger_.ends(id, result); });
 }
 

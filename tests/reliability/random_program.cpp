@@ -157,7 +157,7 @@ void RandomProgram::probe(Duration within) {
       if (to == from || !to->node) continue;
       calls.emplace_back(
           from->name + ">" + to->name,
-          from->node->call_with<int(int)>({.timeout = within}, to->name, "probe", 1));
+          from->node->peer(to->name).with({.timeout = within}).call<int(int)>("probe", 1));
     }
   }
   const auto done = [&] {

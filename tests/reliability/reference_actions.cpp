@@ -133,12 +133,14 @@ void ReferenceProgram::pass(Life& from, int to) {
   if (one_in(2)) from.held.erase(from.held.begin() + index);
   try {
     if (one_in(4)) {
-      from.node->notify<void(Id, RRef<Thing>, Bytes)>(host_name(to), "take", held.thing,
-                                                      held.handle, ballast());
+      from.node->peer(host_name(to))
+          .notify<void(Id, RRef<Thing>, Bytes)>("take", held.thing, held.handle, ballast());
       return;
     }
-    Future<void> call = from.node->call_with<void(Id, RRef<Thing>, Bytes)>(
-        some_options(), host_name(to), "take", held.thing, held.handle, ballast());
+    Future<void> call =
+        from.node->peer(host_name(to))
+            .with(some_options())
+            .call<void(Id, RRef<Thing>, Bytes)>("take", held.thing, held.handle, ballast());
     if (one_in(8)) call.cancel();
   } catch (const Error&) {  // of a message to who is gone
     ++outcomes_["not sent"];
@@ -146,7 +148,9 @@ void ReferenceProgram::pass(Life& from, int to) {
 }
 
 void ReferenceProgram::ask(const std::shared_ptr<Life>& from, int to) {
-  from->node->call_with<std::pair<Id, RRef<Thing>>()>(some_options(), host_name(to), "ask")
+  from->node->peer(host_name(to))
+      .with(some_options())
+      .call<std::pair<Id, RRef<Thing>>()>("ask")
       .then([this, from](Result<std::pair<Id, RRef<Thing>>> result) {
         if (result) receive(*from, result.value().first, std::move(result.value().second));
       });
@@ -163,7 +167,7 @@ void ReferenceProgram::use(Life& from) {
     return;
   }
   follow("use", held.thing,
-         held.handle.call_with<&Thing::use>(some_options(), held.thing, ballast()));
+         held.handle.with(some_options()).call<&Thing::use>(held.thing, ballast()));
 }
 
 void ReferenceProgram::keep(Life& from) {

@@ -289,7 +289,7 @@ void ReferenceProgram::end() {
       complain(life->name + " could not join again");
       continue;
     }
-    const RRefReport report = life->node->rrefs();
+    const RRefReport report = rref_report(*life->node);
     if (!report.owned.empty()) {
       const OwnedRRefs& left = report.owned.front();
       complain(life->name + " reports " + std::to_string(left.objects) + " '" + left.type +

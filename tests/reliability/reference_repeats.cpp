@@ -22,7 +22,7 @@ const PeerIdentity& caller() { return CallContext::current()->caller(); }
 template <class... Args, class Handle>
 void ReferenceProgram::expose_repeated(const std::shared_ptr<Life>& life, std::string_view name,
                                        Handle handle) {
-  NodeCore& core = *life->node->core();
+  NodeCore& core = *detail::NodeAccess::core(*life->node);
   auto function = [this, to = life->name, name, handle](const Args&... arguments) {
     handle(*detail::CurrentNode::get()->extension<RrefParts>(), arguments...);
     if (ending_ || !one_in(3)) return;
@@ -30,7 +30,7 @@ void ReferenceProgram::expose_repeated(const std::shared_ptr<Life>& life, std::s
     world_.after(late, [this, to, name, from = caller(), arguments...] {
       for (const auto& other : lives_) {
         if (ending_ || other->dead || other->paused || !other->node) continue;
-        if (other->node->core()->incarnation() != from.incarnation) continue;
+        if (detail::NodeAccess::core(*other->node)->incarnation() != from.incarnation) continue;
         try {
           other->node->template notify<void(Args...)>(to, name, arguments...);
           ++outcomes_["repeated"];

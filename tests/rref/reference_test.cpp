@@ -83,7 +83,7 @@ TEST_CASE("a handle under way keeps the object alive, though its sender has drop
   });
   {
     const RRef<Counter> counter = nodes.user.create<Counter>("owner", 5);
-    nodes.user.notify<void(RRef<Counter>)>("third", "use", counter);
+    nodes.user.peer("third").notify<void(RRef<Counter>)>("use", counter);
   }
   nodes.world.run_for(1s);
   CHECK(Counter::alive == 1);
@@ -134,7 +134,7 @@ TEST_CASE("a call to many sends each a handle of its own") {
   {
     const RRef<Counter> counter = nodes.user.create<Counter>("owner", 5);
     const std::vector<std::string> peers{"third", "owner", "third"};
-    for (auto& future : nodes.user.call_all<&objects::keep>(peers, counter))
+    for (auto& future : nodes.user.each(peers).call<&objects::keep>(counter))
       future.get();
   }
   CHECK(kept.size() == 3);

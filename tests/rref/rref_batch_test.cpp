@@ -124,7 +124,7 @@ TEST_CASE("calls of the batcher of an object that cannot be made, or of another 
 TEST_CASE("a call of the batcher of an object of the owner's former life says that it is lost") {
   const BatchWorld nodes;
   const auto summer = nodes.user.create<Summer>("owner", 10);
-  detail::ObjectId object = summer.reference().object();
+  detail::ObjectId object = detail::RRefAccess::reference(summer).object();
   ++object.owner;
   const auto result = outcome(nodes.user.call<int(detail::ObjectId, int)>(
       "owner", "batchrpc.method:batched::Summer::add", object, 1));

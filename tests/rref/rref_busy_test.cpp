@@ -97,7 +97,7 @@ TEST_CASE("promise 8: references that wait for a worker when their node ends are
   CAPTURE(as_notification);
   Future<void> call;
   if (as_notification) {
-    w.a.notify<void(RRef<Counter>)>("b", "use", *w.counter);
+    w.a.peer("b").notify<void(RRef<Counter>)>("use", *w.counter);
   } else {
     call = w.a.call<void(RRef<Counter>)>("b", "use", *w.counter);
   }

@@ -90,7 +90,7 @@ TEST_CASE("promise 3: a method whose time ran out while a large call came in nev
   const auto blob = far.create<blobs::Blob()>("owner");
   w.settle();
   auto slow = blob.call<&blobs::Blob::put>(Bytes::allocate(std::size_t{16} << 20));
-  auto late = blob.call_with<&blobs::Blob::put>({.timeout = 1s}, Bytes());
+  auto late = blob.with({.timeout = 1s}).call<&blobs::Blob::put>(Bytes());
   auto last = blob.call<&blobs::Blob::put>(Bytes());
   CHECK(last.get() == 2);
   CHECK(slow.get() == 1);
@@ -164,7 +164,8 @@ TEST_CASE("a call that never starts gives back the references that it brings") {
   auto guard = mutex->lock().get();
   auto counter = w.user.create<Counter(int)>("owner", 5);
   auto cancelled = w.user.call<void(RRef<Counter>)>("third", "use", counter);
-  auto expires = w.user.call_with<void(RRef<Counter>)>({.timeout = 3s}, "third", "use", counter);
+  auto expires =
+      w.user.peer("third").with({.timeout = 3s}).call<void(RRef<Counter>)>("use", counter);
   w.settle();
   CHECK(cancelled.cancel());
   counter = {};

@@ -85,7 +85,7 @@ struct ClassWorld : ObjectWorld {
     owner.expose<&Shape::sides>();
     owner.expose<&Shape::set_sides>();
     owner.expose<&Named::name>();
-    owner.expose_as<&Square::area>("area of a square");
+    owner.expose<&Square::area>("area of a square");
     owner.expose_factory<&classes::open_shelf>();
     owner.expose_factory<&classes::open_none>();
     owner.expose_factory<&Shelf::take>();
@@ -113,10 +113,10 @@ TEST_CASE("an RRef to a base keeps the object alive alone, and gets a handle of 
   RRef<Shape> shape = nodes.user.create<Square>("owner", 3.0);
   nodes.settle();
   CHECK(shape.call<&Shape::sides>().get() == 0);
-  CHECK(nodes.owner.rrefs().owned.size() == 1);
+  CHECK(rref_report(nodes.owner).owned.size() == 1);
   shape = {};
   nodes.settle();
-  CHECK(nodes.owner.rrefs().owned.empty());
+  CHECK(rref_report(nodes.owner).owned.empty());
 }
 
 TEST_CASE("what an object that was never made was to make fails as it does, in the same words") {
@@ -152,7 +152,7 @@ TEST_CASE("a caller may know no more than an interface") {
   nodes.third.expose<&Shape::area>();
   const RRef<Shape> shape = nodes.user.create<Shape>("third", 5.0);
   CHECK(shape.call<&Shape::area>().get() == 25);
-  CHECK(nodes.third.rrefs().owned.at(0).type == "classes::Square");
+  CHECK(rref_report(nodes.third).owned.at(0).type == "classes::Square");
   const auto negative = nodes.user.create<Shape>("third", -1.0);
   CHECK(outcome(negative.call<&Shape::area>()).code() == ErrorCode::remote_error);
   CHECK_NOTHROW(nodes.third.expose_implementation<Shape, Square(double)>());
@@ -163,7 +163,7 @@ TEST_CASE("a method has a name of its own where other programs call it") {
   const ClassWorld nodes;
   const auto square = nodes.user.create<Square>("owner", 3.0);
   CHECK(square.call<double()>("area of a square").get() == 9);
-  CHECK(square.call_with<double()>({.timeout = 1s}, "area of a square").get() == 9);
+  CHECK(square.with({.timeout = 1s}).call<double()>("area of a square").get() == 9);
   CHECK(outcome(square.call<double()>("area of a circle")).code() == ErrorCode::not_found);
   CHECK(outcome(square.call<double(int)>("area of a square", 1)).code() ==
         ErrorCode::bad_signature);
@@ -206,7 +206,7 @@ TEST_CASE("calls wait for what a factory makes of a large argument, however long
   const Node far = nodes.world.join("far");
   const auto shelf = far.create<&classes::open_shelf>("owner", 5.0);
   const auto square = shelf.create<&Shelf::fill>(Bytes::allocate(std::size_t{48} << 20));
-  const Future<double> side = square.call_with<&Square::side>({.timeout = 10min});
+  const Future<double> side = square.with({.timeout = 10min}).call<&Square::side>();
   nodes.world.run_for(12s);
   CHECK_FALSE(side.ready());
   CHECK(side.get() == static_cast<double>(std::size_t{48} << 20));
@@ -297,7 +297,7 @@ TEST_CASE("notifications of an object keep their place among calls, large ones t
 
 TEST_CASE("notifications run methods that return something, by their names, too") {
   const ObjectWorld nodes;
-  nodes.owner.expose_as<&Counter::add>("more");
+  nodes.owner.expose<&Counter::add>("more");
   const auto counter = nodes.user.create<Counter>("owner", 5);
   counter.notify<&Counter::add>(1);
   counter.notify<int(int)>("more", 10);

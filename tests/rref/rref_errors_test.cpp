@@ -196,8 +196,7 @@ TEST_CASE("a node that was moved from neither makes nor exposes nor owns objects
   CHECK_THROWS_AS(empty.expose_factory<&objects::make_counter>(), InvalidArgument);
   CHECK_THROWS_AS(empty.expose<&Counter::add>(), InvalidArgument);
   CHECK_THROWS_AS(empty.unexpose<&Counter::add>(), InvalidArgument);
-  CHECK_THROWS_AS(empty.unexpose_class<Counter>(), InvalidArgument);
-  CHECK_THROWS_AS(empty.rrefs(), InvalidArgument);
+  CHECK_THROWS_AS(rref_report(empty), InvalidArgument);
 }
 
 TEST_CASE("an error of ready() calls it so") {
@@ -284,8 +283,8 @@ TEST_CASE("a handle of another group is sent, refused when it is used, and forgo
   CHECK(says(message_of(result), "elsewhere"));
   CHECK(foreign.call<&Counter::add>(1).get() == 2);
   nodes.world.run_for(45s);
-  CHECK(stranger.rrefs().in_flight == 0);
-  CHECK(nodes.third.rrefs().used.empty());
+  CHECK(rref_report(stranger).in_flight == 0);
+  CHECK(rref_report(nodes.third).used.empty());
 }
 
 TEST_CASE("a node that has ended owns nothing, though it never had objects before") {
@@ -326,7 +325,7 @@ TEST_CASE("a method's call times out at its deadline") {
   const RRef<Diary> diary = nodes.user.create<Diary>("owner", "one");
   CHECK(diary.call<&Diary::lines>().get().size() == 1);
   const Duration before = nodes.world.time();
-  const auto result = outcome(diary.call_with<&Diary::later>({.timeout = 2s}, "too late"));
+  const auto result = outcome(diary.with({.timeout = 2s}).call<&Diary::later>("too late"));
   CHECK(result.code() == ErrorCode::timed_out);
   CHECK(nodes.world.time() - before == 2s);
   open.set_value();

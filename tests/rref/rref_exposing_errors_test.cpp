@@ -74,7 +74,7 @@ TEST_CASE("what is exposed in another way than it is used says so") {
 TEST_CASE("a method that is exposed under a name that is nearly the same is suggested") {
   const ObjectWorld nodes;
   const auto counter = nodes.user.create<Counter>("owner", 1);
-  nodes.owner.expose_as<&Counter::value>("amount");
+  nodes.owner.expose<&Counter::value>("amount");
   const auto result = outcome(counter.call<int()>("amuont"));
   CHECK(result.code() == ErrorCode::not_found);
   CHECK_THAT(result.message(), Catch::Contains("did you mean 'amount'?"));

@@ -42,7 +42,7 @@ TEST_CASE("a handle that names another owner than an incarnation's is refused") 
   const auto second = nodes.user.create<Counter>("owner", 1);
   first.ready().get();
   second.ready().get();
-  const std::uint64_t owner = nodes.owner.core()->incarnation();
+  const std::uint64_t owner = detail::NodeAccess::core(nodes.owner)->incarnation();
   CHECK_FALSE(nodes.forge("drop", {{.owner = "third", .object = {owner, 77, 1}}}).has_value());
   nodes.world.run_for(3s);
   nodes.world.network->partition("user", "owner");
@@ -64,7 +64,7 @@ TEST_CASE("what was not told an owner is not forgotten for a handle that another
   nodes.world.run_for(10s);
   counter = {};
   nodes.world.run_for(1s);
-  const std::uint64_t owner = nodes.owner.core()->incarnation();
+  const std::uint64_t owner = detail::NodeAccess::core(nodes.owner)->incarnation();
   CHECK_FALSE(nodes.forge("drop", {{.owner = "third", .object = {owner, 77, 1}}}).has_value());
   nodes.world.run_for(2s);
   nodes.world.network->heal("user", "owner");
@@ -75,7 +75,10 @@ TEST_CASE("what was not told an owner is not forgotten for a handle that another
 TEST_CASE("an honest handle leads to its owner, whoever has claimed the object before") {
   ForgedWorld nodes;
   auto own = nodes.owner.own(std::make_shared<Counter>(5));
-  CHECK(nodes.forge("take", {{.owner = "third", .object = own.reference().object()}}).has_value());
+  CHECK(nodes
+            .forge("take",
+                   {{.owner = "third", .object = detail::RRefAccess::reference(own).object()}})
+            .has_value());
   const std::vector<RRef<Counter>> claimed = std::exchange(nodes.taken, {});
   REQUIRE(claimed.size() == 1);
   nodes.owner.call<void(std::vector<RRef<Counter>>)>("user", "take", std::vector{own}).get();
@@ -95,21 +98,21 @@ TEST_CASE("a fork is not ended by who guesses its number, by way of the owner") 
   auto counter = nodes.user.create<Counter>("owner", 1);
   counter.ready().get();
   nodes.world.network->set_link("user", "third", {.latency = 2s});
-  nodes.user.notify<void(RRef<Counter>)>("third", "keep", counter);
+  nodes.user.peer("third").notify<void(RRef<Counter>)>("keep", counter);
   counter = {};
   const auto other = evil.create<Counter>("owner", 2);
   other.ready().get();
   std::vector<HoldUpdate> updates;
   for (std::uint64_t i = 0; i < 100; ++i) {
     for (const std::uint64_t number : {i, i << 32}) {
-      updates.push_back({.object = other.reference().object(),
+      updates.push_back({.object = detail::RRefAccess::reference(other).object(),
                          .kind = HoldUpdate::hold,
-                         .fork = {nodes.user.core()->incarnation(), number},
+                         .fork = {detail::NodeAccess::core(nodes.user)->incarnation(), number},
                          .parent = "user",
                          .number = 1000 + updates.size()});
     }
   }
-  evil.notify<void(std::vector<HoldUpdate>)>("owner", detail::kHold, updates);
+  evil.peer("owner").notify<void(std::vector<HoldUpdate>)>(detail::kHold, updates);
   nodes.world.run_for(10s);
   CHECK(nodes.kept.call<&Counter::add>(1).get() == 2);
 }
@@ -122,10 +125,11 @@ TEST_CASE("a handle that waits in a node's own queue is not released by a forged
                     {.exclusive = lock});
   auto counter = nodes.user.create<Counter>("owner", 1);
   counter.ready().get();
-  const ObjectId object = counter.reference().object();
+  const ObjectId object = detail::RRefAccess::reference(counter).object();
   std::optional<AsyncMutex::Guard> held = lock->try_lock();
-  auto sum = nodes.user.call_with<int(RRef<Counter>)>({.timeout = Duration::max()}, "user", "wait",
-                                                      counter);
+  auto sum = nodes.user.peer("user")
+                 .with({.timeout = Duration::max()})
+                 .call<int(RRef<Counter>)>("wait", counter);
   counter = {};
   nodes.settle();
   std::vector<Forged> handles;
@@ -134,7 +138,7 @@ TEST_CASE("a handle that waits in a node's own queue is not released by a forged
       handles.push_back({.owner = "owner",
                          .object = object,
                          .parent = "user",
-                         .fork = {nodes.user.core()->incarnation(), number}});
+                         .fork = {detail::NodeAccess::core(nodes.user)->incarnation(), number}});
     }
   }
   CHECK(nodes.forge("drop", handles).has_value());

@@ -37,7 +37,8 @@ TEST_CASE(
     "R2: a handle that is on its way when its sender has dropped its own arrives to an object") {
   KeepingWorld nodes;
   nodes.world.network->set_link("user", "third", {.latency = 2s});
-  nodes.user.notify<void(RRef<Counter>)>("third", "keep", nodes.user.create<Counter>("owner", 1));
+  nodes.user.peer("third").notify<void(RRef<Counter>)>("keep",
+                                                       nodes.user.create<Counter>("owner", 1));
   nodes.world.run_for(3s);
   CHECK(Counter::alive == 1);
   nodes.world.run_for(30s);
@@ -54,16 +55,16 @@ TEST_CASE("R3: handles in messages that nobody decodes are given back") {
   CHECK(call("nothing").code() == ErrorCode::not_found);
   nodes.third.expose("other", [](int) {});
   CHECK(call("other").code() == ErrorCode::bad_signature);
-  nodes.user.notify<void(RRef<Counter>)>("third", "nothing",
-                                         nodes.user.create<Counter>("owner", 1));
+  nodes.user.peer("third").notify<void(RRef<Counter>)>("nothing",
+                                                       nodes.user.create<Counter>("owner", 1));
   nodes.third.expose("give", [&nodes] { return nodes.third.create<Counter>("owner", 1); });
   Future<RRef<Counter>> late =
-      nodes.user.call_with<RRef<Counter>()>({.timeout = 800ms}, "third", "give");
+      nodes.user.peer("third").with({.timeout = 800ms}).call<RRef<Counter>()>("give");
   CHECK(outcome(std::move(late)).code() == ErrorCode::timed_out);
   nodes.world.run_for(15s);  // a reply may be on its way for long
   CHECK(Counter::alive == 0);
-  CHECK(nodes.user.rrefs().in_flight == 0);
-  CHECK(nodes.third.rrefs().in_flight == 0);
+  CHECK(rref_report(nodes.user).in_flight == 0);
+  CHECK(rref_report(nodes.third).in_flight == 0);
 }
 
 TEST_CASE("R3: a handle waits with the message that carries it, however long that takes") {
@@ -73,8 +74,9 @@ TEST_CASE("R3: a handle waits with the message that carries it, however long tha
                      [](const RRef<Counter>& handle) { return handle.call<&Counter::add>(1); },
                      {.exclusive = lock});
   std::optional<AsyncMutex::Guard> held = lock->try_lock();
-  Future<int> sum = nodes.user.call_with<int(RRef<Counter>)>(
-      {.timeout = Duration::max()}, "third", "wait", nodes.user.create<Counter>("owner", 1));
+  Future<int> sum = nodes.user.peer("third")
+                        .with({.timeout = Duration::max()})
+                        .call<int(RRef<Counter>)>("wait", nodes.user.create<Counter>("owner", 1));
   nodes.world.run_for(10min);
   CHECK(Counter::alive == 1);
   held.reset();
@@ -96,13 +98,13 @@ TEST_CASE("R3: a handle that a node sends to itself is kept by nobody else") {
     const auto counter = nodes.user.create<Counter>("owner", 1);
     CHECK(nodes.user.call<RRef<Counter>(RRef<Counter>)>("user", "give", counter).get() == counter);
     nodes.settle();
-    CHECK(nodes.user.rrefs().in_flight == 0);
+    CHECK(rref_report(nodes.user).in_flight == 0);
     CHECK(Counter::alive == 1);
   }
   nodes.user.expose("other", [](int) {});
   CHECK(outcome(keep("other")).code() == ErrorCode::bad_signature);
   nodes.world.run_for(10s);
-  CHECK(nodes.user.rrefs().in_flight == 0);
+  CHECK(rref_report(nodes.user).in_flight == 0);
   CHECK(Counter::alive == 0);
 }
 
@@ -115,8 +117,8 @@ TEST_CASE("R3: a handle to an object of the dead that a node sends to itself is 
   nodes.user.call<void(RRef<Counter>)>("user", "keep", counter).get();
   counter = {};
   nodes.world.run_for(2s);
-  CHECK(nodes.user.rrefs().in_flight == 0);
-  CHECK(nodes.user.rrefs().used.empty());
+  CHECK(rref_report(nodes.user).in_flight == 0);
+  CHECK(rref_report(nodes.user).used.empty());
 }
 
 TEST_CASE("R3: what two nodes have sent each other of the dead ends with the lease") {
@@ -130,12 +132,12 @@ TEST_CASE("R3: what two nodes have sent each other of the dead ends with the lea
   nodes.kept = {};
   counter = {};
   nodes.world.run_for(25s);
-  CHECK(nodes.user.rrefs().in_flight == 1);
-  CHECK(nodes.third.rrefs().in_flight == 1);
+  CHECK(rref_report(nodes.user).in_flight == 1);
+  CHECK(rref_report(nodes.third).in_flight == 1);
   nodes.world.run_for(10s);
-  CHECK(nodes.user.rrefs().in_flight == 0);
-  CHECK(nodes.third.rrefs().in_flight == 0);
-  CHECK(nodes.third.rrefs().used.empty());
+  CHECK(rref_report(nodes.user).in_flight == 0);
+  CHECK(rref_report(nodes.third).in_flight == 0);
+  CHECK(rref_report(nodes.third).used.empty());
 }
 
 TEST_CASE("R3: a handle waits for an owner that is out of reach for less than the lease") {
@@ -147,11 +149,11 @@ TEST_CASE("R3: a handle waits for an owner that is out of reach for less than th
   nodes.user.call<void(RRef<Counter>)>("third", "keep", counter).get();
   counter = {};
   nodes.world.run_for(20s);
-  CHECK(nodes.user.rrefs().in_flight == 1);
+  CHECK(rref_report(nodes.user).in_flight == 1);
   nodes.world.network->heal("user", "owner");
   nodes.world.network->heal("third", "owner");
   nodes.world.run_for(10s);
-  CHECK(nodes.user.rrefs().in_flight == 0);
+  CHECK(rref_report(nodes.user).in_flight == 0);
   CHECK(nodes.kept.call<&Counter::add>(1).get() == 2);
 }
 
@@ -178,13 +180,14 @@ TEST_CASE("R3: a handle of the dead that a node has sent to itself and not decod
   nodes.world.kill("owner");
   {
     const std::optional<AsyncMutex::Guard> held = lock->try_lock();
-    CHECK(
-        outcome(nodes.user.call_with<void(RRef<Counter>)>({.timeout = 2s}, "user", "wait", counter))
-            .code() == ErrorCode::timed_out);
+    CHECK(outcome(nodes.user.peer("user")
+                      .with({.timeout = 2s})
+                      .call<void(RRef<Counter>)>("wait", counter))
+              .code() == ErrorCode::timed_out);
   }
   counter = {};
   nodes.world.run_for(5s);
-  CHECK(nodes.user.rrefs().in_flight == 0);
+  CHECK(rref_report(nodes.user).in_flight == 0);
 }
 
 TEST_CASE("R3: who is out of the owner's reach for long may pass on what another keeps alive") {
@@ -200,7 +203,7 @@ TEST_CASE("R3: who is out of the owner's reach for long may pass on what another
   RRef<Counter> kept;
   third.expose("keep", [&kept](RRef<Counter> handle) { kept = std::move(handle); });
   second.expose("pass", [&second](const RRef<Counter>& handle) {
-    second.notify<void(RRef<Counter>)>("third", "keep", handle);
+    second.peer("third").notify<void(RRef<Counter>)>("keep", handle);
   });
   auto counter = first.create<Counter>("owner", 1);
   const auto another = second.create<Counter>("owner", 1);
@@ -228,12 +231,12 @@ TEST_CASE("R3: handles that an owner does not answer for end with the lease") {
         .then([](const RRef<Counter>& /*handle*/) {});
   });
   // Of a node that lives, and has never had objects.
-  const std::uint64_t stranger = evil.core()->incarnation();
+  const std::uint64_t stranger = detail::NodeAccess::core(evil)->incarnation();
   const objects::Forged handle{.owner = "evil", .object = {stranger, 5, 1}};
   nodes.owner.call<void(objects::Forged)>("user", "round", handle).get();
   nodes.world.run_for(60s);
-  CHECK(nodes.user.rrefs().in_flight == 0);
-  CHECK(nodes.third.rrefs().in_flight == 0);
+  CHECK(rref_report(nodes.user).in_flight == 0);
+  CHECK(rref_report(nodes.third).in_flight == 0);
 }
 
 }  // namespace rref_forks_test

@@ -38,11 +38,11 @@ TEST_CASE("R4: a node that is cut off for less than the lease loses nothing") {
   nodes.world.network->partition("user", "owner");
   nodes.world.run_for(25s);
   CHECK(Counter::alive == 1);
-  CHECK(nodes.owner.rrefs().owned.at(0).holders.at(0).away);
+  CHECK(rref_report(nodes.owner).owned.at(0).holders.at(0).away);
   nodes.world.network->heal("user", "owner");
   nodes.world.run_for(40s);
   CHECK(counter.call<&Counter::add>(1).get() == 3);
-  CHECK_FALSE(nodes.owner.rrefs().owned.at(0).holders.at(0).away);
+  CHECK_FALSE(rref_report(nodes.owner).owned.at(0).holders.at(0).away);
 }
 
 TEST_CASE("R4: a node that is cut off for longer learns that its handles have expired") {
@@ -132,7 +132,8 @@ TEST_CASE("R4: whoever logs that a lease is over may look at what is held") {
   std::size_t left = 1;
   NodeOptions options = world.options("owner");
   options.log_sink = [&](LogLevel /*level*/, std::string_view line) {
-    if (line.find("are released") != std::string_view::npos) left = owner->rrefs().owned.size();
+    if (line.find("are released") != std::string_view::npos)
+      left = rref_report(*owner).owned.size();
   };
   owner.emplace(options);
   const Node user = world.join("user");
@@ -153,7 +154,7 @@ TEST_CASE("R5: what a killed node held is released soon") {
   nodes.world.run_for(9s);
   CHECK(Counter::alive == 0);
   CHECK(Holder::alive == 0);
-  CHECK(nodes.owner.rrefs().owned.empty());
+  CHECK(rref_report(nodes.owner).owned.empty());
 }
 
 TEST_CASE("R5: a node that dies may have passed a handle on of which the owner has not heard") {
@@ -283,44 +284,44 @@ TEST_CASE("R8: no more objects are awaited than a limit, whatever peers speak of
   const ObjectWorld nodes;
   nodes.user.create<Counter>("owner", 1).ready().get();
   const auto handle = nodes.user.create<Counter>("owner", 2);
-  const std::uint64_t owner = handle.reference().object().owner;
+  const std::uint64_t owner = detail::RRefAccess::reference(handle).object().owner;
   std::vector<HoldUpdate> updates;
   for (std::uint64_t i = 1; i <= 70'000; ++i) {
     updates.push_back({.object = {.owner = owner, .creator = 5, .number = i},
                        .kind = HoldUpdate::hold,
                        .number = i});
   }
-  nodes.third.notify<void(std::vector<HoldUpdate>)>("owner", detail::kHold, updates);
+  nodes.third.peer("owner").notify<void(std::vector<HoldUpdate>)>(detail::kHold, updates);
   nodes.world.run_for(1s);
   std::size_t awaited = 0;
-  for (const OwnedRRefs& owned : nodes.owner.rrefs().owned) {
+  for (const OwnedRRefs& owned : rref_report(nodes.owner).owned) {
     if (owned.type.empty()) awaited = owned.objects;
   }
   CHECK(awaited == 65'536);
   CHECK(nodes.user.create<Counter>("owner", 3).call<&Counter::add>(1).get() == 4);
   nodes.world.run_for(11s);
-  CHECK(nodes.owner.rrefs().owned.size() == 1);
+  CHECK(rref_report(nodes.owner).owned.size() == 1);
 }
 
 TEST_CASE("R8: what a node holds goes with it, whatever objects it speaks of") {
   ObjectWorld nodes;
   const auto counter = nodes.user.create<Counter>("owner", 1);
   counter.ready().get();
-  const std::uint64_t owner = counter.reference().object().owner;
+  const std::uint64_t owner = detail::RRefAccess::reference(counter).object().owner;
   // Of no node that can be: incarnations are not zero.
   const std::vector<HoldUpdate> updates{
       {.object = {.owner = owner, .creator = 0, .number = 7}, .kind = HoldUpdate::hold}};
-  nodes.third.notify<void(std::vector<HoldUpdate>)>("owner", detail::kHold, updates);
+  nodes.third.peer("owner").notify<void(std::vector<HoldUpdate>)>(detail::kHold, updates);
   nodes.world.run_for(10ms);
-  REQUIRE(nodes.owner.rrefs().owned.size() == 2);
+  REQUIRE(rref_report(nodes.owner).owned.size() == 2);
   nodes.world.kill("third");
   nodes.world.run_for(7s);  // the holder is released, and the object is awaited for 3 s more
-  for (const OwnedRRefs& owned : nodes.owner.rrefs().owned) {
+  for (const OwnedRRefs& owned : rref_report(nodes.owner).owned) {
     for (const RRefHolder& holder : owned.holders)
       CHECK(holder.node == "user");
   }
   nodes.world.run_for(10s);
-  CHECK(nodes.owner.rrefs().owned.size() == 1);
+  CHECK(rref_report(nodes.owner).owned.size() == 1);
 }
 
 TEST_CASE("R9: to pass a handle on takes no more messages than one call, and to drop it one") {

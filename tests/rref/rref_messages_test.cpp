@@ -32,7 +32,7 @@ using test::outcome;
 using Updates = std::vector<HoldUpdate>;
 
 void notify(const Node& from, const Updates& updates, const std::string& owner = "owner") {
-  from.notify<void(Updates)>(owner, detail::kHold, updates);
+  from.peer(owner).notify<void(Updates)>(detail::kHold, updates);
 }
 
 HoldUpdate update(HoldUpdate::Kind kind, std::uint64_t number, const ObjectId& object = {}) {
@@ -42,8 +42,8 @@ HoldUpdate update(HoldUpdate::Kind kind, std::uint64_t number, const ObjectId& o
 /// In place of the library's own function of that name.
 template <class Function>
 void expose(const Node& node, std::string_view name, Function function) {
-  node.core()->functions().remove(name);
-  node.core()->expose(
+  detail::NodeAccess::core(node)->functions().remove(name);
+  detail::NodeAccess::core(node)->expose(
       std::make_shared<detail::TypedFunction<Function, detail::FunctionTraits<Function>>>(
           std::string(name), std::move(function), ExposeOptions{.short_handler = true}));
 }
@@ -51,7 +51,7 @@ void expose(const Node& node, std::string_view name, Function function) {
 /// How many objects of the owner's that node holds, as the owner knows.
 std::size_t held_by(const std::string& node, const Node& owner) {
   std::size_t objects = 0;
-  for (const OwnedRRefs& owned : owner.rrefs().owned) {
+  for (const OwnedRRefs& owned : rref_report(owner).owned) {
     for (const RRefHolder& holder : owned.holders) {
       if (holder.node == node) objects += holder.objects;
     }
@@ -61,7 +61,7 @@ std::size_t held_by(const std::string& node, const Node& owner) {
 
 std::size_t awaited(const Node& owner) {
   std::size_t objects = 0;
-  for (const OwnedRRefs& owned : owner.rrefs().owned) {
+  for (const OwnedRRefs& owned : rref_report(owner).owned) {
     if (owned.type.empty()) objects += owned.objects;
   }
   return objects;
@@ -73,8 +73,8 @@ struct TellingWorld : ObjectWorld {
 
   RRef<Counter> a = user.create<Counter>("owner", 1);
   RRef<Counter> b = user.create<Counter>("owner", 2);
-  ObjectId id_a = a.reference().object();
-  ObjectId id_b = b.reference().object();
+  ObjectId id_a = detail::RRefAccess::reference(a).object();
+  ObjectId id_b = detail::RRefAccess::reference(b).object();
 };
 
 TEST_CASE("R1: what a holder tells again, or what comes late, changes nothing") {
@@ -134,14 +134,14 @@ TEST_CASE("R3: a fork is not asked after while it is being confirmed") {
     nodes.world.run_for(700ms);
   }
   CHECK(asked == 0);
-  CHECK(nodes.user.rrefs().in_flight == 0);
+  CHECK(rref_report(nodes.user).in_flight == 0);
 }
 
 TEST_CASE("R6: what a list does not name is released within a second, and nothing else is") {
   const TellingWorld nodes;
   const auto c = nodes.user.create<Counter>("owner", 3);
   c.ready().get();
-  const ObjectId id_c = c.reference().object();
+  const ObjectId id_c = detail::RRefAccess::reference(c).object();
   notify(nodes.third, {update(HoldUpdate::hold, 1, nodes.id_a),
                        update(HoldUpdate::hold, 2, nodes.id_b), update(HoldUpdate::list_begins, 3),
                        update(HoldUpdate::hold, 4, nodes.id_a), update(HoldUpdate::list_ends, 5)});
@@ -195,7 +195,7 @@ TEST_CASE("R2: a hold that could not be noted is not confirmed, and calls are to
   const auto add = [&](const ObjectId& object) {
     ++number;
     updates.push_back(update(HoldUpdate::hold, number, object));
-    updates.back().fork = {nodes.third.core()->incarnation(), number};
+    updates.back().fork = {detail::NodeAccess::core(nodes.third)->incarnation(), number};
     updates.back().parent = "third";
   };
   for (std::uint64_t i = 1; i <= 65'536; ++i)
@@ -220,7 +220,7 @@ TEST_CASE("R2: a hold that could not be noted is not confirmed, and calls are to
 TEST_CASE("R8: nobody waits for an object that its owner itself has not made") {
   const TellingWorld nodes;
   const auto own = nodes.owner.own(std::make_shared<Counter>(1));
-  ObjectId next = own.reference().object();
+  ObjectId next = detail::RRefAccess::reference(own).object();
   ++next.number;
   notify(nodes.third, {update(HoldUpdate::hold, 1, next)});
   const auto called = outcome(nodes.third.call<int(ObjectId, int)>(
@@ -230,7 +230,7 @@ TEST_CASE("R8: nobody waits for an object that its owner itself has not made") {
   CHECK(awaited(nodes.owner) == 0);
   nodes.world.run_for(12s);
   const auto after = nodes.owner.own(std::make_shared<Counter>(2));
-  REQUIRE(after.reference().object() == next);
+  REQUIRE(detail::RRefAccess::reference(after).object() == next);
   CHECK(after.call<&Counter::add>(1).get() == 3);
   nodes.third.expose("add",
                      [](const RRef<Counter>& handle) { return handle.call<&Counter::add>(1); });
@@ -239,10 +239,11 @@ TEST_CASE("R8: nobody waits for an object that its owner itself has not made") {
 
 TEST_CASE("R8: what its creator has abandoned is not made by a creation that comes late") {
   const ObjectWorld nodes;
-  const ObjectId object{nodes.owner.core()->incarnation(), nodes.third.core()->incarnation(), 9};
+  const ObjectId object{detail::NodeAccess::core(nodes.owner)->incarnation(),
+                        detail::NodeAccess::core(nodes.third)->incarnation(), 9};
   const auto abandon = [&] {
-    nodes.third.notify<void(detail::NoObject)>(
-        "owner", detail::kAbandon,
+    nodes.third.peer("owner").notify<void(detail::NoObject)>(
+        detail::kAbandon,
         detail::no_object(object, std::make_exception_ptr(NotSent("it was not sent"))));
   };
   abandon();
@@ -257,8 +258,8 @@ TEST_CASE("R8: what its creator has abandoned is not made by a creation that com
 TEST_CASE("R8: an object that lives is not abandoned, however often that is said") {
   const TellingWorld nodes;
   for (int i = 0; i < 2; ++i) {
-    nodes.user.notify<void(detail::NoObject)>(
-        "owner", detail::kAbandon,
+    nodes.user.peer("owner").notify<void(detail::NoObject)>(
+        detail::kAbandon,
         detail::no_object(nodes.id_a, std::make_exception_ptr(NotSent("it was not sent"))));
   }
   nodes.settle();
@@ -270,21 +271,21 @@ TEST_CASE("R8: a fork is not ended by who is neither its receiver nor the owner"
   nodes.third.expose("keep", [](const RRef<Counter>& /*handle*/) {});
   const auto own = nodes.user.own(std::make_shared<Counter>(1));
   nodes.world.network->set_link("user", "third", {.latency = 1s});
-  nodes.user.notify<void(RRef<Counter>)>("third", "keep", own);
+  nodes.user.peer("third").notify<void(RRef<Counter>)>("keep", own);
   Updates updates;
   std::vector<Fork> forks;
   for (std::uint64_t i = 1; i <= 10; ++i) {
-    forks.push_back({nodes.user.core()->incarnation(), i});
-    updates.push_back(update(HoldUpdate::hold, i, own.reference().object()));
+    forks.push_back({detail::NodeAccess::core(nodes.user)->incarnation(), i});
+    updates.push_back(update(HoldUpdate::hold, i, detail::RRefAccess::reference(own).object()));
     updates.back().fork = forks.back();
     updates.back().parent = "user";
   }
   notify(nodes.owner, updates, "user");
-  nodes.owner.notify<void(std::vector<Fork>)>("user", detail::kArrived, forks);
+  nodes.owner.peer("user").notify<void(std::vector<Fork>)>(detail::kArrived, forks);
   nodes.world.run_for(100ms);
-  CHECK(nodes.user.rrefs().in_flight == 1);
+  CHECK(rref_report(nodes.user).in_flight == 1);
   nodes.world.run_for(15s);
-  CHECK(nodes.user.rrefs().in_flight == 0);
+  CHECK(rref_report(nodes.user).in_flight == 0);
 }
 
 TEST_CASE("R7: that objects are gone may be said again, and by their owner only") {
@@ -295,7 +296,8 @@ TEST_CASE("R7: that objects are gone may be said again, and by their owner only"
   };
   const auto none = [&](const Node& from, const ObjectId& object) {
     for (int i = 0; i < 2; ++i) {
-      from.notify<void(std::vector<None>)>("user", detail::kNone, std::vector<None>{gone(object)});
+      from.peer("user").notify<void(std::vector<None>)>(detail::kNone,
+                                                        std::vector<None>{gone(object)});
     }
     nodes.settle();
   };
@@ -339,7 +341,7 @@ TEST_CASE("a peer that tells of objects without end, and reads nothing, fills no
     world.run_for(1ms);
   }
   std::size_t bytes = 0;
-  for (const std::string& line : root.core()->peers().pending())
+  for (const std::string& line : detail::NodeAccess::core(root)->peers().pending())
     bytes = std::max(bytes, static_cast<std::size_t>(std::strtoull(line.c_str(), nullptr, 10)));
   CHECK(bytes > 0);
   CHECK(bytes < 2'000'000);

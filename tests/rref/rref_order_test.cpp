@@ -187,7 +187,7 @@ TEST_CASE("a method that times out half sent never runs, and those behind it do"
   const SlowWorld nodes;
   const RRef<Ledger> ledger = nodes.fourth.create<Ledger>("owner", Bytes::allocate(1));
   Future<std::size_t> put =
-      ledger.call_with<&Ledger::put>({.timeout = 2s}, Bytes::allocate(64 * kLarge));
+      ledger.with({.timeout = 2s}).call<&Ledger::put>(Bytes::allocate(64 * kLarge));
   Future<std::size_t> behind = ledger.call<&Ledger::note>(2);
   nodes.world.run_for(1s);
   CHECK_FALSE(behind.ready());
@@ -215,9 +215,10 @@ TEST_CASE("a held call that carries a handle keeps its object alive for as long 
   ObjectWorld nodes;
   const Holding holding{std::make_shared<std::vector<RRef<Counter>>>()};
   nodes.third.expose("hold", holding);
-  auto call = nodes.user.call_with<int(RRef<Counter>, Bytes)>(
-      {.timeout = 2s}, "third", "hold", nodes.user.create<Counter>("owner", 1),
-      Bytes::allocate(16 * kLarge));
+  auto call = nodes.user.peer("third")
+                  .with({.timeout = 2s})
+                  .call<int(RRef<Counter>, Bytes)>("hold", nodes.user.create<Counter>("owner", 1),
+                                                   Bytes::allocate(16 * kLarge));
   nodes.world.run_for(1s);
   CHECK(holding.taken->empty());
   const auto result = outcome(std::move(call));
@@ -274,7 +275,8 @@ TEST_CASE("a creation that comes after its calls were told that there is none is
   peer.send(wire::definition_frame({.number = 1,
                                     .name = "batchrpc.method:objects::Late::use",
                                     .signature = std::string(signature<int, ObjectId>())}));
-  const ObjectId object{.owner = nodes.owner.core()->incarnation(), .creator = 1, .number = 1};
+  const ObjectId object{
+      .owner = detail::NodeAccess::core(nodes.owner)->incarnation(), .creator = 1, .number = 1};
   peer.send(call_frame(1, 0, object));
   for (int second = 0; second < 11; ++second) {
     CHECK(refusal(peer) == (second == 10 ? std::optional(ErrorCode::not_found) : std::nullopt));

@@ -18,7 +18,7 @@ TEST_CASE("a node tells what objects it has, who holds them, and whose it holds 
   const auto own = nodes.owner.own(std::make_shared<Counter>(7));
   nodes.user.call<void(RRef<Counter>)>("third", "keep", first).get();
   nodes.world.run_for(3s);
-  const RRefReport report = nodes.owner.rrefs();
+  const RRefReport report = rref_report(nodes.owner);
   REQUIRE(report.owned.size() == 1);
   const OwnedRRefs& counters = report.owned.at(0);
   CHECK(counters.type == "objects::Counter");
@@ -32,9 +32,9 @@ TEST_CASE("a node tells what objects it has, who holds them, and whose it holds 
   CHECK(counters.holders.at(1).objects == 2);
   CHECK(counters.holders.at(1).held_for >= 3s);
   CHECK(counters.holders.at(1).held_for <= 4s);
-  CHECK(nodes.user.rrefs().used.at(0).owner == "owner");
-  CHECK(nodes.user.rrefs().used.at(0).objects == 2);
-  CHECK(nodes.user.rrefs().owned.empty());
+  CHECK(rref_report(nodes.user).used.at(0).owner == "owner");
+  CHECK(rref_report(nodes.user).used.at(0).objects == 2);
+  CHECK(rref_report(nodes.user).owned.empty());
 }
 
 TEST_CASE("a node that ends lists what others hold of it, by type and holder") {

@@ -38,6 +38,17 @@ TEST_CASE("arguments are converted to the types of the constructor that create n
   CHECK(diary.call<&Diary::lines>().get() == Lines{"made with care"});
 }
 
+TEST_CASE("with() gives a handle options for its calls and for ready()") {
+  const ObjectWorld nodes;
+  const RRef<Counter> counter = nodes.user.create<Counter>("owner", 5);
+  CHECK(counter.with({.timeout = 2s}).call<&Counter::add>(2).get() == 7);
+  nodes.world.network->partition("user", "owner");
+  const auto hasty = counter.with({.timeout = 10ms});
+  CHECK(outcome(hasty.call<&Counter::value>()).code() == ErrorCode::timed_out);
+  CHECK(outcome(hasty.ready()).code() == ErrorCode::timed_out);
+  CHECK_THROWS_AS(RRef<Counter>().with({}).call<&Counter::value>(), InvalidArgument);
+}
+
 TEST_CASE("create returns at once, and so do calls on the new handle") {
   const ObjectWorld nodes;
   nodes.world.network->set_link("user", "owner", {.latency = 100ms});
@@ -219,7 +230,7 @@ TEST_CASE("handles to one object are equal, wherever they come from, and hash al
 TEST_CASE("a method knows who calls and how long is left") {
   const ObjectWorld nodes;
   const RRef<Diary> diary = nodes.user.create<Diary>("owner", "one");
-  const auto asked = diary.call_with<&Diary::asked>({.timeout = 3s}).get();
+  const auto asked = diary.with({.timeout = 3s}).call<&Diary::asked>().get();
   CHECK(asked.first == "user");
   CHECK(asked.second == 3s);
 }

@@ -277,7 +277,7 @@ TEST_CASE("a node ends while a status server of the program's own records a trac
   client.send("GET /trace?seconds=60 HTTP/1.1\r\nHost: localhost\r\n\r\n");
   while (!status_of(page.address())["recording"].get<bool>()) {
   }
-  const std::weak_ptr<NodeCore> node = pair->client.core();
+  const std::weak_ptr<NodeCore> node = detail::NodeAccess::core(pair->client);
   pair.reset();
   CHECK(node.expired());
   const Answer answer(client.read_all());

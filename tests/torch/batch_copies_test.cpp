@@ -167,7 +167,7 @@ TEST_CASE("a result leaves as a slice of the handler's output, uncopied", "[batc
     output = rows * 2;
     return output;
   });
-  batcher.exposed_on(node.host());
+  detail::HostedAccess::exposed_on(batcher, detail::NodeAccess::host(node));
   const auto first = batcher(at::rand({kLarge}));
   const auto second = batcher.many()(at::rand({3, kLarge}));
   const at::Tensor row = first.get();

@@ -82,7 +82,7 @@ TEST_CASE("of rows of one key those unlike most others fail alone", "[batch]") {
     Batcher<at::Tensor(at::Tensor)> batcher(
         {}, [](at::Tensor batch) { return batch; },
         {.key = [](const at::Tensor&) { return BatchKey("all"); }});
-    batcher.exposed_on(node.host());
+    detail::HostedAccess::exposed_on(batcher, detail::NodeAccess::host(node));
     std::vector<Future<at::Tensor>> futures;
     for (const at::Tensor& row : rows)
       futures.push_back(batcher(row));

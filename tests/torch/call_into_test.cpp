@@ -83,11 +83,12 @@ TEST_CASE("call_into receives small and large results into the caller's tensor",
   for (const std::int64_t n : {std::int64_t{0}, kSmall, kLarge}) {
     at::Tensor out = at::empty({n});
     const void* const memory = out.data_ptr();
-    call_into<&torch_calls::filled>(pair.a, out, "b", 1.5, n).get();
+    call_into<&torch_calls::filled>(pair.a.peer("b"), out, 1.5, n).get();
     CHECK(identical(out, at::full({n}, 1.5)));
-    call_into<&torch_calls::filled_later>(pair.a, out, "b", 2.5, n).get();
+    call_into<&torch_calls::filled_later>(pair.a.peer("b"), out, 2.5, n).get();
     CHECK(identical(out, at::full({n}, 2.5)));
-    call_into<at::Tensor(double, std::int64_t)>(pair.a, out, "b", "torch_calls::filled", 3.5, n)
+    call_into<at::Tensor(double, std::int64_t)>(pair.a.peer("b"), out, "torch_calls::filled", 3.5,
+                                                n)
         .get();
     CHECK(identical(out, at::full({n}, 3.5)));
     CHECK(out.data_ptr() == memory);
@@ -124,11 +125,11 @@ TEST_CASE("call_into takes views that are dense, and parameters", "[call_into]")
   Pair pair;
   pair.b.expose<&torch_calls::filled>();
   const at::Tensor buffer = at::zeros({3, kLarge});
-  call_into<&torch_calls::filled>(pair.a, buffer.select(0, 1), "b", 1.0, kLarge).get();
+  call_into<&torch_calls::filled>(pair.a.peer("b"), buffer.select(0, 1), 1.0, kLarge).get();
   CHECK(at::equal(buffer.sum(1), at::tensor({0.F, float(kLarge), 0.F})));
 
   const at::Tensor parameter = at::zeros({kSmall}).set_requires_grad(true);
-  call_into<&torch_calls::filled>(pair.a, parameter, "b", 1.0, kSmall).get();
+  call_into<&torch_calls::filled>(pair.a.peer("b"), parameter, 1.0, kSmall).get();
   CHECK(parameter.is_leaf());
   CHECK(parameter.sum().item<float>() == kSmall);
 }
@@ -139,27 +140,28 @@ TEST_CASE("a result of another shape or type is an error that names both", "[cal
   pair.b.expose<&torch_calls::doubled>();
   for (const std::int64_t n : {kSmall, kLarge}) {
     const auto shape =
-        outcome(call_into<&torch_calls::filled>(pair.a, at::empty({n + 1}), "b", 1, n));
+        outcome(call_into<&torch_calls::filled>(pair.a.peer("b"), at::empty({n + 1}), 1, n));
     CHECK(shape.code() == ErrorCode::invalid_argument);
     CHECK(may_have_run(shape.error()));
     CHECK_THAT(shape.message(), Contains("float32 [" + std::to_string(n) + "]") &&
                                     Contains("float32 [" + std::to_string(n + 1) + "]"));
     const auto folded =
-        outcome(call_into<&torch_calls::filled>(pair.a, at::empty({n / 2, 2}), "b", 1, n));
+        outcome(call_into<&torch_calls::filled>(pair.a.peer("b"), at::empty({n / 2, 2}), 1, n));
     CHECK(folded.code() == ErrorCode::invalid_argument);
     const auto type =
-        outcome(call_into<&torch_calls::filled>(pair.a, at::empty({n}, at::kInt), "b", 1, n));
+        outcome(call_into<&torch_calls::filled>(pair.a.peer("b"), at::empty({n}, at::kInt), 1, n));
     CHECK_THAT(type.message(), Contains("int32"));
   }
-  CHECK_THAT(outcome(call_into<&torch_calls::doubled>(pair.a, at::empty({1}), "b", at::rand({2})))
-                 .message(),
-             Contains("float32 [2]"));
+  CHECK_THAT(
+      outcome(call_into<&torch_calls::doubled>(pair.a.peer("b"), at::empty({1}), at::rand({2})))
+          .message(),
+      Contains("float32 [2]"));
 }
 
 TEST_CASE("a tensor that cannot receive is refused before anything is sent", "[call_into]") {
   Pair pair;
   const auto refusal = [&](const at::Tensor& out) {
-    const auto result = outcome(call_into<&torch_calls::filled>(pair.a, out, "b", 1, 3));
+    const auto result = outcome(call_into<&torch_calls::filled>(pair.a.peer("b"), out, 1, 3));
     CHECK(result.code() == ErrorCode::invalid_argument);
     CHECK_FALSE(may_have_run(result.error()));
     return result.message();
@@ -174,12 +176,12 @@ TEST_CASE("a tensor that cannot receive is refused before anything is sent", "[c
 TEST_CASE("errors of the call itself come through, and the next call works", "[call_into]") {
   Pair pair;
   const at::Tensor out = at::empty({kSmall});
-  CHECK(outcome(call_into<&torch_calls::filled>(pair.a, out, "b", 1, kSmall)).code() ==
+  CHECK(outcome(call_into<&torch_calls::filled>(pair.a.peer("b"), out, 1, kSmall)).code() ==
         ErrorCode::not_found);
-  CHECK(outcome(call_into<&torch_calls::filled>(pair.a, out, "nobody", 1, kSmall)).code() ==
+  CHECK(outcome(call_into<&torch_calls::filled>(pair.a.peer("nobody"), out, 1, kSmall)).code() ==
         ErrorCode::not_found);
   pair.b.expose<&torch_calls::filled>();
-  call_into<&torch_calls::filled>(pair.a, out, "b", 1, kSmall).get();
+  call_into<&torch_calls::filled>(pair.a.peer("b"), out, 1, kSmall).get();
   CHECK(out.sum().item<float>() == kSmall);
 }
 
@@ -191,7 +193,7 @@ TEST_CASE("after a time-out the tensor lives until its late reply has gone", "[c
   const auto storage = out.storage().getWeakStorageImpl();
   CallOptions options;
   options.timeout = 10ms;
-  Future<void> call = call_into_with<at::Tensor()>(options, pair.a, out, "b", "later");
+  Future<void> call = call_into<at::Tensor()>(pair.a.peer("b").with(options), out, "later");
   out = at::Tensor();
   CHECK(outcome(std::move(call)).code() == ErrorCode::timed_out);
   answer.set_value(at::ones({kLarge}));
@@ -210,7 +212,7 @@ TEST_CASE("a reply that is coming in at the time-out is received into living mem
   const auto storage = out.storage().getWeakStorageImpl();
   CallOptions options;
   options.timeout = 100ms;
-  Future<void> call = call_into_with<&torch_calls::filled>(options, a, out, "b", 1, kLarge);
+  Future<void> call = call_into<&torch_calls::filled>(a.peer("b").with(options), out, 1, kLarge);
   const at::Tensor view = out.view({-1});
   out = at::Tensor();
   CHECK(outcome(std::move(call)).code() == ErrorCode::timed_out);
@@ -218,7 +220,7 @@ TEST_CASE("a reply that is coming in at the time-out is received into living mem
   CHECK(view[-1].item<float>() == 0);
   world.run_for(1s);
   CHECK_FALSE(storage.expired());  // `view`
-  call_into<&torch_calls::filled>(a, view, "b", 2, kLarge).get();
+  call_into<&torch_calls::filled>(a.peer("b"), view, 2, kLarge).get();
   CHECK(at::all(view == 2).item<bool>());
 }
 
@@ -246,7 +248,7 @@ TEST_CASE("tensors travel over real sockets", "[calls][socket]") {
     for (int i = 0; i < 5; ++i)
       calls.push_back(client.call<&torch_calls::doubled>("server", tensor));
     const at::Tensor out = at::empty({kLarge});
-    call_into<&torch_calls::filled>(client, out, "server", 4, kLarge).get();
+    call_into<&torch_calls::filled>(client.peer("server"), out, 4, kLarge).get();
     CHECK(at::all(out == 4).item<bool>());
     for (const auto& call : calls) {
       CHECK(identical(call.get(), twice));

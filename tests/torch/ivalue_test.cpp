@@ -192,7 +192,7 @@ TEST_CASE("a remote function takes and returns IValues", "[ivalue]") {
   CHECK(came.toTupleRef().elements()[0].toStringRef() == "one");
   CHECK_THROWS_AS(a.call<IValue(IValue)>("b", "swap", IValue(c10::Device(c10::kCPU))).get(),
                   InvalidArgument);
-  CHECK_THAT(b.schema("swap"), Contains("struct Ivalue"));
+  CHECK_THAT(function_schema(b, "swap"), Contains("struct Ivalue"));
 }
 
 }  // namespace ivalue_test

@@ -134,7 +134,7 @@ TEST_CASE("arguments that are read by a text are those that were written by type
 TEST_CASE("whatever signature and arguments a peer makes up, it is answered", "[operators]") {
   torch_test::ExposedOperators world(
       {"aten::add", "aten::cat", "aten::max", "aten::clamp", "aten::einsum"});
-  const auto names = world.b.functions();
+  const auto names = exposed_functions(world.b);
   Texts texts;
   std::size_t refused = 0;
   std::size_t answered = 0;
@@ -151,8 +151,9 @@ TEST_CASE("whatever signature and arguments a peer makes up, it is answered", "[
       words[at] ^= Word{1} << (texts.random()() % 64);
     }
     auto pending = detail::wait_for_reply<void>([](const detail::Reply& /*reply*/) {});
-    world.a.submit("b", detail::function_key(names[texts.random()() % names.size()], text), {},
-                   *encoder, std::move(pending.handler));
+    detail::NodeAccess::submit(detail::NodeAccess::core(world.a).get(), "b",
+                               detail::function_key(names[texts.random()() % names.size()], text),
+                               {}, *encoder, std::move(pending.handler));
     try {
       std::move(pending.future).get();
       ++answered;

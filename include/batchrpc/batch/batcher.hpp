@@ -49,6 +49,12 @@ class Batcher;
 /// If the handler throws, its rows fail with that error, and the next batch runs as usual.
 /// `reduce()` makes a handler that takes rows one by one.
 ///
+/// On the first node on which it is exposed, a batcher uses that node's clock and workers, its
+/// groups refer to that node's peers, and it ends with that node. Other nodes on which it is
+/// exposed pass their calls to it. A row of this process that comes before any node settles that it
+/// runs without one. The lock of ExposeOptions::exclusive belongs to the first node, too: another
+/// one is refused with InvalidArgument.
+///
 /// Copies are handles of the same batcher. When the last handle is destroyed, waiting rows fail
 /// with ShutDown; a peer's call keeps a handle until it is done. Thread-safe. See docs/batching.md.
 template <class R, class... Args>
@@ -77,11 +83,15 @@ class Batcher<R(Args...)> {
 
   /// Queues a row. Its future gets the row's result or the handler's error. If the row never ran,
   /// it fails with Overloaded, InvalidArgument, ShutDown, TimedOut or Cancelled.
-  Future<R> operator()(Args... args) const { return call_with({}, std::move(args)...); }
-  /// The same with options for this call.
-  Future<R> call_with(const BatchCallOptions& options, Args... args) const {
-    return state_->template submit<R>(options, detail::kOfOne,
-                                      std::tuple<Args...>(std::move(args)...));
+  Future<R> operator()(Args... args) const {
+    return state_->template submit<R>({}, detail::kOfOne, std::tuple<Args...>(std::move(args)...));
+  }
+  /// Returns a callable that does the same with options: `squares.with({.timeout = 2s})(3)`.
+  [[nodiscard]] auto with(BatchCallOptions options) const {
+    return [state = state_, options = std::move(options)](Args... args) -> Future<R> {
+      return state->template submit<R>(options, detail::kOfOne,
+                                       std::tuple<Args...>(std::move(args)...));
+    };
   }
 
   /// For callers of many rows at once. Takes `std::vector`s or tensors [k, …], all with the same k,
@@ -92,15 +102,20 @@ class Batcher<R(Args...)> {
   class Many {
    public:
     Future<ManyRows<R>> operator()(ManyRows<Args>... rows) const {
-      return call_with({}, std::move(rows)...);
-    }
-    /// The same with options for this call.
-    Future<ManyRows<R>> call_with(const BatchCallOptions& options, ManyRows<Args>... rows) const {
       return state_->template submit<ManyRows<R>>(
-          options, detail::kOfMany, std::tuple<ManyRows<Args>...>(std::move(rows)...));
+          {}, detail::kOfMany, std::tuple<ManyRows<Args>...>(std::move(rows)...));
     }
-    /// For a node.
-    /// @{
+    /// Returns a callable that does the same with options.
+    [[nodiscard]] auto with(BatchCallOptions options) const {
+      return [state = state_,
+              options = std::move(options)](ManyRows<Args>... rows) -> Future<ManyRows<R>> {
+        return state->template submit<ManyRows<R>>(
+            options, detail::kOfMany, std::tuple<ManyRows<Args>...>(std::move(rows)...));
+      };
+    }
+
+   private:
+    friend struct detail::HostedAccess;
     void exposed_on(const std::shared_ptr<Host>& host) const { state_->core->exposed_on(host); }
     void take_call(detail::IncomingCall&& call) const {
       state_->template take<ManyRows<R>, ManyRows<Args>...>(detail::kOfMany, detail::Before<>{},
@@ -110,9 +125,7 @@ class Batcher<R(Args...)> {
         Decoder& arguments, const std::shared_ptr<detail::TransferGate>& gate) const {
       return state_->announce(detail::kOfMany, detail::Before<>{}, arguments, gate);
     }
-    /// @}
 
-   private:
     friend class Batcher;
     explicit Many(std::shared_ptr<State> state) : state_(std::move(state)) {}
     std::shared_ptr<State> state_;
@@ -141,27 +154,22 @@ class Batcher<R(Args...)> {
   /// Returns the statistics so far.
   [[nodiscard]] BatchStatistics statistics() const { return state_->core->statistics(); }
 
-  /// Called by a node on which the batcher is exposed. From then on the batcher uses that node's
-  /// clock and workers, and its groups refer to that node's peers. Only the first node counts. On a
-  /// second node, or after a row of this process that came before any node, the batcher answers
-  /// calls but runs where it did before. The batcher ends with its first node. A lock
-  /// (Host::exclusive) belongs to the first node, too: another one is refused with InvalidArgument.
+ private:
+  friend struct detail::HostedAccess;
+
+  // A node calls these, by detail::HostedAccess.
   void exposed_on(const std::shared_ptr<Host>& host) const { state_->core->exposed_on(host); }
-  /// Called by a node: takes a peer's call, which has `First` before its own arguments. `owner` is
-  /// kept until the call is answered.
   template <class... First>
   void take_call(detail::IncomingCall&& call, std::shared_ptr<const void> owner = nullptr) const {
     state_->template take<R, Args...>(detail::kOfOne, detail::Before<First...>{}, std::move(call),
                                       std::move(owner));
   }
-  /// Called by a node: announces that such a call is arriving.
   template <class... First>
   [[nodiscard]] detail::ReceivePlan announce(
       Decoder& arguments, const std::shared_ptr<detail::TransferGate>& gate) const {
     return state_->announce(detail::kOfOne, detail::Before<First...>{}, arguments, gate);
   }
 
- private:
   static constexpr bool kCopyable = (std::is_copy_constructible_v<Args> && ...);
 
   template <class Handler>

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "batchrpc/call/argument_check.hpp"
 #include "batchrpc/call/exposed.hpp"
 #include "batchrpc/call/node_options.hpp"
 #include "batchrpc/call/remote_call.hpp"
@@ -176,6 +177,40 @@ void send_notification(const Submit& submit, const FunctionKey& key, OutgoingOpt
   const EncoderLease encoder;
   encode_struct<Arguments...>(*encoder, wire::kBodyPointer, arguments...);
   send_unanswered(submit, key, *encoder, std::move(options));
+}
+
+/// Returns the key of a function with these traits that has a name.
+template <class Traits>
+constexpr FunctionKey key_of(std::string_view name) {
+  return function_key(name,
+                      WireSignature<typename Traits::Result, typename Traits::Arguments>::text());
+}
+/// Returns the key of `F`, under its qualified name.
+template <auto F>
+constexpr FunctionKey key_of() {
+  constexpr FunctionKey kKey = key_of<FunctionTraits<decltype(F)>>(function_name<F>());
+  return kKey;
+}
+
+/// Calls a function with these traits by send_call, after the check of the arguments' types.
+template <class Traits, class Submit, class... Args>
+auto call_as(const Submit& submit, const FunctionKey& key, OutgoingOptions&& options,
+             Args&&... args) {
+  return [&]<class... Params>(const std::tuple<Params...>* /*types*/) {
+    Takes<Params...>::template check<Args...>();
+    return send_call<typename Traits::Result, Params...>(submit, key, std::move(options),
+                                                         std::forward<Args>(args)...);
+  }(static_cast<typename Traits::Arguments*>(nullptr));
+}
+
+/// The same by send_notification.
+template <class Traits, class Submit, class... Args>
+void notify_as(const Submit& submit, const FunctionKey& key, OutgoingOptions&& options,
+               Args&&... args) {
+  [&]<class... Params>(const std::tuple<Params...>* /*types*/) {
+    Takes<Params...>::template check<Args...>();
+    send_notification<Params...>(submit, key, std::move(options), std::forward<Args>(args)...);
+  }(static_cast<typename Traits::Arguments*>(nullptr));
 }
 
 }  // namespace batchrpc::detail

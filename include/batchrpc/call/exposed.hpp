@@ -39,22 +39,55 @@ struct ExposeOptions {
 
 namespace detail {
 
-/// A callable that takes calls, with the duty to answer them, by `take_call(IncomingCall&&)`, which
-/// does not throw: it runs as a short handler, and decodes the arguments itself.
+/// Reaches the functions by which a callable takes calls itself. A callable such as Batcher keeps
+/// them private, and has this as a friend.
+struct HostedAccess {
+  /// Reports on which node the callable is exposed.
+  template <class Callable>
+  static auto exposed_on(Callable& callable, const std::shared_ptr<Host>& host)
+      -> decltype(callable.exposed_on(host)) {
+    return callable.exposed_on(host);
+  }
+  /// Gives it a call, with the duty to answer it. `First` are the types of arguments before its
+  /// own; `owner` is kept until the call is answered. Does not throw. It runs as a short handler,
+  /// and decodes the arguments itself.
+  template <class... First, class Callable, class... Owner>
+  static void take_call(Callable& callable, IncomingCall&& call, Owner&&... owner) {
+    if constexpr (sizeof...(First) == 0) {
+      callable.take_call(std::move(call), std::forward<Owner>(owner)...);
+    } else {
+      callable.template take_call<First...>(std::move(call), std::forward<Owner>(owner)...);
+    }
+  }
+  /// Announces a call that is arriving: ExposedFunction::announce.
+  template <class... First, class Callable>
+  requires(sizeof...(First) > 0) static ReceivePlan
+      announce(Callable& callable, Decoder& arguments, const std::shared_ptr<TransferGate>& gate) {
+    return callable.template announce<First...>(arguments, gate);
+  }
+  template <class Callable>
+  static auto announce(Callable& callable, Decoder& arguments,
+                       const std::shared_ptr<TransferGate>& gate)
+      -> decltype(callable.announce(arguments, gate)) {
+    return callable.announce(arguments, gate);
+  }
+};
+
+/// A callable that takes calls itself.
 template <class Callable>
 concept ToldOfHost = requires(Callable& callable, const std::shared_ptr<Host>& host) {
-  callable.exposed_on(host);
+  HostedAccess::exposed_on(callable, host);
 };
 
 /// Throws InvalidArgument for an option that a callable which gathers calls has no use for: it
 /// takes each call at once, and runs later.
 BATCHRPC_EXPORT void check_gathering(const std::string& name, const ExposeOptions& options);
 
-/// A callable that is told of calls before it is called: ExposedFunction::announce.
+/// A callable that takes announcements, too.
 template <class Callable>
 concept ToldOfCalls = requires(Callable& callable, Decoder& arguments,
                                const std::shared_ptr<TransferGate>& gate) {
-  callable.announce(arguments, gate);
+  HostedAccess::announce(callable, arguments, gate);
 };
 
 /// What a node keeps of an exposed function; shared with the calls under way.
@@ -152,7 +185,7 @@ class TypedFunction final : public ExposedFunction {
   void run(IncomingCall& call) noexcept override {
     if (!call.begin()) return;
     if constexpr (ToldOfHost<Callable>) {
-      callable_.take_call(std::move(call));
+      HostedAccess::take_call(callable_, std::move(call));
     } else if constexpr (Traits::kAsynchronous) {
       run_asynchronously(std::move(call));
     } else {
@@ -163,7 +196,7 @@ class TypedFunction final : public ExposedFunction {
   [[nodiscard]] ReceivePlan announce(Decoder& arguments,
                                      const std::shared_ptr<TransferGate>& gate) override {
     if constexpr (ToldOfCalls<Callable>) {
-      return callable_.announce(arguments, gate);
+      return HostedAccess::announce(callable_, arguments, gate);
     } else {
       return ExposedFunction::announce(arguments, gate);
     }

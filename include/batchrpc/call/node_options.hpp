@@ -137,7 +137,7 @@ struct NodeOptions {
   std::uint64_t max_payload_bytes = std::uint64_t{4} << 30;
   /// The credit of each peer: so many bytes of calls to it, arguments and what travels beside them,
   /// may be unfinished; so many may lie here until it has acknowledged them. A call beyond that is
-  /// Overloaded, or waits by Node::wait_for_credit(); one that is larger by itself goes when at
+  /// Overloaded, or waits by Peer::wait_for_credit(); one that is larger by itself goes when at
   /// most half is used. And so many bytes of replies may lie here until the peer has acknowledged
   /// them: beyond that, its calls are refused with Overloaded. In bytes, at least 64 KiB.
   std::uint64_t max_outstanding_bytes = std::uint64_t{1} << 30;

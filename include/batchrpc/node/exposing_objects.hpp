@@ -12,21 +12,81 @@
 #include "batchrpc/rref/reference.hpp"
 #include "batchrpc/rref/rref.hpp"
 
-// What a node does for objects behind RRefs: exposes their classes, creates them, owns them.
-// Declared, and described, in batchrpc/node/node.hpp.
+// The functions of Node for objects behind RRefs: they expose classes, and create and own objects.
+// batchrpc/node/node.hpp declares and describes them.
 namespace batchrpc {
+namespace detail {
+
+// Exposes a function of the library's own. It only queues, so it is a short handler.
+template <class Callable>
+void expose_own(const Node& node, std::string name, Callable callable) {
+  using Traits = FunctionTraits<Callable>;
+  NodeAccess::expose_own(
+      node, std::make_shared<TypedFunction<Callable, Traits>>(
+                std::move(name), std::move(callable), ExposeOptions{.short_handler = true}));
+}
+
+template <class T, class Base>
+void allow_as(const Node& node) {
+  static_assert(std::is_base_of_v<Base, T>,
+                "expose_class<T(...), Base>(): T is not derived from Base");
+  allow_as(NodeAccess::local(node), class_name<T>(), class_name<Base>(), &upcast<T, Base>);
+}
+
+// Creations of a `Named` make a T.
+template <class Named, class T, class... Params>
+void expose_creation(const Node& node, const std::tuple<Params...>* /*types*/) {
+  static_assert(!std::is_abstract_v<T>,
+                "an abstract class has no objects: expose a class that implements it, by "
+                "expose_implementation<Interface, T(int)>()");
+  static_assert(
+      std::is_abstract_v<T> || std::is_constructible_v<T, Params...>,
+      "the class has no public constructor that takes these types (as T, const T& or T&&), or no "
+      "public destructor");
+  if constexpr (std::is_constructible_v<T, Params...>) {
+    use_objects(NodeAccess::local(node));
+    const auto make = [](Params... arguments) {
+      return object_of(std::make_shared<T>(std::move(arguments)...));
+    };
+    expose_own(node, create_name<Named>(),
+               Creation<T, decltype(make), Params...>{make, constructor_text<Named>()});
+  }
+}
+
+// Creates a T on the peer, by the function of that name. `maker` is how errors name it.
+template <class T, class... Params, class... Args>
+std::shared_ptr<Reference> create_by(const Node& node, const std::string& name,
+                                     std::string_view maker, PeerRef peer,
+                                     const std::tuple<Params...>* /*types*/, Args&&... args) {
+  Takes<Params...>::template check<Args...>();
+  const std::shared_ptr<NodeCore>& core = NodeAccess::core(node);
+  const std::shared_ptr<LocalNode> local = NodeAccess::local(node);
+  use_objects(local);
+  auto reference = Reference::to_new_object(local, NodeAccess::name_of(*core, peer));
+  using Traits = Signature<void, ObjectId, Params...>;
+  // The object is not part of a call that this thread may be answering.
+  call_as<Traits>(SubmitTo{core.get(), PeerRef(reference->owner())}, key_of<Traits>(name),
+                  NodeAccess::outgoing(CallOptions{.detached = true}, core.get()),
+                  reference->object(), std::forward<Args>(args)...)
+      .then([reference, maker](Result<void> created) {
+        if (!created) reference->creation_failed(created.error(), maker);
+      });
+  return reference;
+}
+
+}  // namespace detail
 
 template <class Constructor, class... Bases>
 void Node::expose_class() const {
   static_assert(std::is_function_v<Constructor>,
                 "name the constructor's parameters, too: expose_class<T(int, std::string)>(), or "
-                "expose_class<T()>() where it has none");
+                "expose_class<T()>() if it has none");
   using Traits = detail::ConstructorTraits<Constructor>;
   using T = typename Traits::Class;
-  expose_creation<T, T>(static_cast<typename Traits::Arguments*>(nullptr));
-  (allow_as<T, Bases>(), ...);
+  detail::expose_creation<T, T>(*this, static_cast<typename Traits::Arguments*>(nullptr));
+  (detail::allow_as<T, Bases>(*this), ...);
   if constexpr (Codable<T>) {
-    expose_reserved(detail::value_name<T>(), [](detail::ObjectId object) -> Future<T> {
+    detail::expose_own(*this, detail::value_name<T>(), [](detail::ObjectId object) -> Future<T> {
       return detail::call_object<T, T>(object, [](T& self) -> T { return self; });
     });
   }
@@ -39,36 +99,8 @@ void Node::expose_implementation() const {
       "name the constructor's parameters, too: expose_implementation<Interface, T(int)>()");
   using Traits = detail::ConstructorTraits<Constructor>;
   using T = typename Traits::Class;
-  expose_creation<Interface, T>(static_cast<typename Traits::Arguments*>(nullptr));
-  allow_as<T, Interface>();
-}
-
-template <class T, class Base>
-void Node::allow_as() const {
-  static_assert(std::is_base_of_v<Base, T>, "the class is not derived from that one");
-  detail::allow_as(local_node(), detail::class_name<T>(), detail::class_name<Base>(),
-                   &detail::upcast<T, Base>);
-}
-
-// Creations of a `Named` make a T.
-template <class Named, class T, class... Params>
-void Node::expose_creation(const std::tuple<Params...>* /*types*/) const {
-  static_assert(!std::is_abstract_v<T>,
-                "no object is of an abstract class: expose a class that implements it, by "
-                "expose_implementation<Interface, T(int)>()");
-  static_assert(
-      std::is_abstract_v<T> || std::is_constructible_v<T, Params...>,
-      "the class has no public constructor that takes these types (as T, const T& or T&&), or no "
-      "public destructor");
-  if constexpr (std::is_constructible_v<T, Params...>) {
-    detail::use_objects(local_node());
-    const auto make = [](Params... arguments) {
-      return detail::object_of(std::make_shared<T>(std::move(arguments)...));
-    };
-    this->expose_reserved(
-        detail::create_name<Named>(),
-        detail::Creation<T, decltype(make), Params...>{make, detail::constructor_text<Named>()});
-  }
+  detail::expose_creation<Interface, T>(*this, static_cast<typename Traits::Arguments*>(nullptr));
+  detail::allow_as<T, Interface>(*this);
 }
 
 template <auto F>
@@ -76,7 +108,7 @@ void Node::expose_factory() const {
   using Traits = detail::FunctionTraits<decltype(F)>;
   static_cast<void>(detail::takes_temporaries<Traits>());
   using T = typename detail::MadeObject<typename Traits::Result>::Class;
-  detail::use_objects(local_node());
+  detail::use_objects(detail::NodeAccess::local(*this));
   [this]<class... Params>(const std::tuple<Params...>* /*types*/) {
     if constexpr (std::is_member_function_pointer_v<decltype(F)>) {
       using Maker = std::remove_const_t<typename Traits::Class>;
@@ -86,42 +118,32 @@ void Node::expose_factory() const {
               return detail::object_of((self.*F)(std::move(arguments)...));
             });
       };
-      this->expose_reserved(
-          detail::factory_name<F>(),
+      detail::expose_own(
+          *this, detail::factory_name<F>(),
           detail::MemberCreation<T, decltype(make), Params...>{make, detail::function_name<F>()});
     } else {
       const auto make = [](Params... arguments) {
         return detail::object_of(F(std::move(arguments)...));
       };
-      this->expose_reserved(
-          detail::factory_name<F>(),
+      detail::expose_own(
+          *this, detail::factory_name<F>(),
           detail::Creation<T, decltype(make), Params...>{make, detail::function_name<F>()});
     }
   }(static_cast<typename Traits::Arguments*>(nullptr));
 }
 
-template <class T>
-bool Node::unexpose_class() const {
-  const bool created = remove_reserved(detail::create_name<T>());
-  const bool copied = remove_reserved(detail::value_name<T>());
-  return created || copied;
-}
-
 template <auto M>
 requires std::is_member_pointer_v<decltype(M)>
-void Node::expose() const { expose_as<M>(detail::function_name<M>()); }
-
-template <auto M>
-requires std::is_member_pointer_v<decltype(M)>
-void Node::expose_as(std::string_view name) const {
+void Node::expose(std::string_view name) const {
   using Traits = detail::FunctionTraits<decltype(M)>;
   using T = std::remove_const_t<typename Traits::Class>;
-  detail::use_objects(local_node());
+  detail::use_objects(detail::NodeAccess::local(*this));
   [this, name]<class... Params>(const std::tuple<Params...>* /*types*/) {
     using R = typename Traits::Result;
     if constexpr (std::is_member_object_pointer_v<decltype(M)>) {
-      this->expose_reserved(detail::method_name(name), detail::BatchedMethod<M, T, R, Params...>{
-                                                           this->host(std::string(name))});
+      detail::expose_own(*this, detail::method_name(name),
+                         detail::BatchedMethod<M, T, R, Params...>{
+                             detail::NodeAccess::host(*this, std::string(name))});
     } else if constexpr (detail::takes_temporaries<Traits>()) {
       const auto method = [](detail::ObjectId object, Params... arguments) -> Future<R> {
         return detail::call_object<R, T>(object,
@@ -129,7 +151,7 @@ void Node::expose_as(std::string_view name) const {
                                            return (self.*M)(std::move(arguments)...);
                                          });
       };
-      this->expose_reserved(detail::method_name(name), method);
+      detail::expose_own(*this, detail::method_name(name), method);
     }
   }(static_cast<typename Traits::Arguments*>(nullptr));
 }
@@ -138,15 +160,16 @@ template <class Constructor, class... Args>
 RRef<typename detail::ConstructorTraits<Constructor>::Class> Node::create(PeerRef peer,
                                                                           Args&&... args) const {
   using T = typename detail::ConstructorTraits<Constructor>::Class;
+  const auto create_with = [&]<class Arguments>(const Arguments* types) {
+    return RRef<T>(detail::create_by<T>(*this, detail::create_name<T>(),
+                                        detail::constructor_text<T>(), peer, types,
+                                        std::forward<Args>(args)...));
+  };
   if constexpr (std::is_function_v<Constructor>) {
-    return create_by<T>(
-        detail::create_name<T>(), detail::constructor_text<T>(), peer,
-        static_cast<typename detail::ConstructorTraits<Constructor>::Arguments*>(nullptr),
-        std::forward<Args>(args)...);
+    using Arguments = typename detail::ConstructorTraits<Constructor>::Arguments;
+    return create_with(static_cast<const Arguments*>(nullptr));
   } else {
-    return create_by<T>(detail::create_name<T>(), detail::constructor_text<T>(), peer,
-                        static_cast<std::tuple<std::decay_t<Args>...>*>(nullptr),
-                        std::forward<Args>(args)...);
+    return create_with(static_cast<const std::tuple<std::decay_t<Args>...>*>(nullptr));
   }
 }
 
@@ -154,35 +177,20 @@ template <auto F, class... Args>
 auto Node::create(PeerRef peer, Args&&... args) const {
   static_assert(
       !std::is_member_function_pointer_v<decltype(F)>,
-      "a method makes an object by the handle of its own: handle.create<&T::method>(...)");
+      "a method creates an object by the handle of its own object: handle.create<&T::method>(...)");
   using Traits = detail::FunctionTraits<decltype(F)>;
-  return create_by<typename detail::MadeObject<typename Traits::Result>::Class>(
-      detail::factory_name<F>(), detail::function_name<F>(), peer,
-      static_cast<typename Traits::Arguments*>(nullptr), std::forward<Args>(args)...);
-}
-
-template <class T, class... Params, class... Args>
-RRef<T> Node::create_by(const std::string& name, std::string_view maker, PeerRef peer,
-                        const std::tuple<Params...>* /*types*/, Args&&... args) const {
-  detail::Takes<Params...>::template check<Args...>();
-  detail::use_objects(local_node());
-  auto reference = detail::Reference::to_new_object(local_node(), peer_name(peer));
-  using Traits = detail::Signature<void, detail::ObjectId, Params...>;
-  // The object is not part of a call that may be under way here.
-  call_typed<void>(key<Traits>(name), CallOptions{.detached = true}, PeerRef(reference->owner()),
-                   static_cast<typename Traits::Arguments*>(nullptr), reference->object(),
-                   std::forward<Args>(args)...)
-      .then([reference, maker](Result<void> created) {
-        if (!created) reference->creation_failed(created.error(), maker);
-      });
-  return RRef<T>(std::move(reference));
+  using T = typename detail::MadeObject<typename Traits::Result>::Class;
+  return RRef<T>(detail::create_by<T>(*this, detail::factory_name<F>(), detail::function_name<F>(),
+                                      peer, static_cast<typename Traits::Arguments*>(nullptr),
+                                      std::forward<Args>(args)...));
 }
 
 template <class T>
 RRef<T> Node::own(std::shared_ptr<T> object) const {
-  if (!object) throw InvalidArgument("own(): there is no object");
-  detail::use_objects(local_node());
-  return RRef<T>(detail::own_object(local_node(), detail::class_name<T>(), object));
+  if (!object) throw InvalidArgument("own(): the pointer to the object is null");
+  const std::shared_ptr<LocalNode> local = detail::NodeAccess::local(*this);
+  detail::use_objects(local);
+  return RRef<T>(detail::own_object(local, detail::class_name<T>(), object));
 }
 
 }  // namespace batchrpc

@@ -213,8 +213,8 @@ struct BatchedMethod {
                         return;
                       }
                       const auto self = std::static_pointer_cast<T>(found.value());
-                      ((*self).*M).exposed_on(host);
-                      ((*self).*M).template take_call<ObjectId>(std::move(call), self);
+                      HostedAccess::exposed_on((*self).*M, host);
+                      HostedAccess::take_call<ObjectId>((*self).*M, std::move(call), self);
                     });
     } catch (...) {
       incoming.fail(std::current_exception());
@@ -225,8 +225,8 @@ struct BatchedMethod {
     const auto [object] = decode_struct<ObjectId>(arguments, wire::kBodyPointer - 1);
     const auto self = std::static_pointer_cast<T>(find_object(object, class_name<T>()));
     if (!self) return {};  // not created yet: received as other calls are
-    ((*self).*M).exposed_on(host);
-    return ((*self).*M).template announce<ObjectId>(arguments, gate);
+    HostedAccess::exposed_on((*self).*M, host);
+    return HostedAccess::announce<ObjectId>((*self).*M, arguments, gate);
   }
 };
 

@@ -19,6 +19,13 @@
 
 namespace batchrpc {
 
+template <class T>
+class RRefCalls;
+
+namespace detail {
+struct RRefAccess;
+}  // namespace detail
+
 /// A handle to an object that lives on one node, its owner, and can be used from all nodes. It is
 /// made by Node::create or Node::own, and can be copied, passed as an argument and returned as a
 /// result.
@@ -86,34 +93,20 @@ class RRef {
   /// Calls a method of the object, or of one of its base classes, as Node::call does.
   template <auto M, class... Args>
   auto call(Args&&... args) const {
-    return call_with<M>(CallOptions{}, std::forward<Args>(args)...);
+    return call_method<M>(CallOptions{}, std::forward<Args>(args)...);
   }
-  /// The same with a timeout of its own, and retries, which do not keep the order of calls.
-  template <auto M, class... Args>
-  auto call_with(const CallOptions& options, Args&&... args) const {
-    using Traits = detail::FunctionTraits<decltype(M)>;
-    check_class<M>();
-    return send<typename Traits::Result>(detail::method_name(detail::function_name<M>()), options,
-                                         static_cast<typename Traits::Arguments*>(nullptr),
-                                         std::forward<Args>(args)...);
-  }
-  /// The same for a method that has a name: `handle.call<int(int)>("add", 1)` (Node::expose_as).
+  /// The same for a method by name: `handle.call<int(int)>("add", 1)` (Node::expose<M>(name)).
   template <class Function, class... Args>
   requires std::is_function_v<Function>
   auto call(std::string_view method, Args&&... args) const {
-    return call_with<Function>(CallOptions{}, method, std::forward<Args>(args)...);
-  }
-  /// The same with a timeout of its own.
-  template <class Function, class... Args>
-  requires std::is_function_v<Function>
-  auto call_with(const CallOptions& options, std::string_view method, Args&&... args) const {
-    using Traits = detail::FunctionTraits<Function>;
-    return send<typename Traits::Result>(detail::method_name(method), options,
-                                         static_cast<typename Traits::Arguments*>(nullptr),
-                                         std::forward<Args>(args)...);
+    return call_named<Function>(CallOptions{}, method, std::forward<Args>(args)...);
   }
 
-  /// Sends a call without a result, as Node::notify does, in order with other calls.
+  /// Returns what makes calls with these options: `handle.with({.timeout = 2s}).call<&T::get>()`.
+  /// What the options refer to (CallOptions::metadata) must outlive the calls, not their futures.
+  [[nodiscard]] RRefCalls<T> with(const CallOptions& options) const { return {*this, options}; }
+
+  /// Sends a call without a result, as Peer::notify does, in order with other calls.
   template <auto M, class... Args>
   void notify(Args&&... args) const {
     using Traits = detail::FunctionTraits<decltype(M)>;
@@ -141,14 +134,10 @@ class RRef {
 
   /// Returns a future that is ready when the object is constructed. It fails with the constructor's
   /// error, and as call() does.
-  [[nodiscard]] Future<void> ready() const {
-    return send_to<void, std::tuple<>>({detail::kReady, detail::kShownReady}, CallOptions{});
-  }
+  [[nodiscard]] Future<void> ready() const { return ready_with(CallOptions{}); }
 
   /// Returns a copy of the object, whose class must be serializable. Fails as call() does.
-  [[nodiscard]] Future<T> to_here() const {
-    return send_to<T, std::tuple<>>({detail::value_name<T>()}, CallOptions{});
-  }
+  [[nodiscard]] Future<T> to_here() const { return to_here_with(CallOptions{}); }
 
   /// Returns whether both refer to the same object.
   friend bool operator==(const RRef& a, const RRef& b) noexcept {
@@ -156,12 +145,10 @@ class RRef {
     return a.reference_->object() == b.reference_->object();
   }
 
-  /// For parts of the library: returns the reference behind the handle. Throws InvalidArgument if
-  /// it is empty.
-  [[nodiscard]] detail::Reference& reference() const { return get(); }
-
  private:
   friend class Node;
+  friend struct detail::RRefAccess;
+  friend class RRefCalls<T>;
   template <class Other>
   friend class RRef;
   friend struct Codec<RRef>;
@@ -182,6 +169,28 @@ class RRef {
         std::is_base_of_v<Class, T>,
         "the method belongs to another class; to call a method of a derived class, use an "
         "RRef of the derived class");
+  }
+
+  template <auto M, class... Args>
+  auto call_method(const CallOptions& options, Args&&... args) const {
+    using Traits = detail::FunctionTraits<decltype(M)>;
+    check_class<M>();
+    return send<typename Traits::Result>(detail::method_name(detail::function_name<M>()), options,
+                                         static_cast<typename Traits::Arguments*>(nullptr),
+                                         std::forward<Args>(args)...);
+  }
+  template <class Function, class... Args>
+  auto call_named(const CallOptions& options, std::string_view method, Args&&... args) const {
+    using Traits = detail::FunctionTraits<Function>;
+    return send<typename Traits::Result>(detail::method_name(method), options,
+                                         static_cast<typename Traits::Arguments*>(nullptr),
+                                         std::forward<Args>(args)...);
+  }
+  [[nodiscard]] Future<void> ready_with(const CallOptions& options) const {
+    return send_to<void, std::tuple<>>({detail::kReady, detail::kShownReady}, options);
+  }
+  [[nodiscard]] Future<T> to_here_with(const CallOptions& options) const {
+    return send_to<T, std::tuple<>>({detail::value_name<T>()}, options);
   }
 
   template <class R, class... Params, class... Args>
@@ -238,6 +247,61 @@ class RRef {
 
   std::shared_ptr<detail::Reference> reference_;
 };
+
+/// An RRef with the options of the calls that it makes. Made by RRef::with. Retries do not keep the
+/// order of calls.
+template <class T>
+class RRefCalls {
+ public:
+  /// Calls a method, as RRef::call does.
+  /// @{
+  template <auto M, class... Args>
+  auto call(Args&&... args) const {
+    return handle_.template call_method<M>(options_, std::forward<Args>(args)...);
+  }
+  template <class Function, class... Args>
+  requires std::is_function_v<Function>
+  auto call(std::string_view method, Args&&... args) const {
+    return handle_.template call_named<Function>(options_, method, std::forward<Args>(args)...);
+  }
+  /// @}
+  /// Does what RRef::ready does.
+  [[nodiscard]] Future<void> ready() const { return handle_.ready_with(options_); }
+  /// Does what RRef::to_here does.
+  [[nodiscard]] Future<T> to_here() const { return handle_.to_here_with(options_); }
+
+ private:
+  friend class RRef<T>;
+  friend struct detail::RRefAccess;
+
+  RRefCalls(const RRef<T>& handle, const CallOptions& options)
+      : handle_(handle), options_(options) {}
+
+  RRef<T> handle_;
+  CallOptions options_;
+};
+
+namespace detail {
+
+/// What the library's own parts use of a handle, and programs do not.
+struct RRefAccess {
+  /// Returns the reference behind the handle. Throws InvalidArgument if it is empty.
+  template <class T>
+  [[nodiscard]] static Reference& reference(const RRef<T>& handle) {
+    return handle.get();
+  }
+  template <class T>
+  [[nodiscard]] static Reference& reference(const RRefCalls<T>& calls) {
+    return calls.handle_.get();
+  }
+  /// Returns the options of the calls.
+  template <class T>
+  [[nodiscard]] static const CallOptions& options(const RRefCalls<T>& calls) noexcept {
+    return calls.options_;
+  }
+};
+
+}  // namespace detail
 
 /// A handle travels as the names of owner and object, with a reference of its own.
 template <class T>

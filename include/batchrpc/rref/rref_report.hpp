@@ -33,7 +33,7 @@ struct UsedRRefs {
   std::size_t objects = 0;  ///< number of its objects
 };
 
-/// The result of Node::rrefs().
+/// The result of rref_report().
 struct RRefReport {
   std::vector<OwnedRRefs> owned{};  ///< sorted by type
   std::vector<UsedRRefs> used{};    ///< sorted by owner

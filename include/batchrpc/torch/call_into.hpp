@@ -14,7 +14,7 @@
 #include "batchrpc/call/argument_check.hpp"
 #include "batchrpc/future/future.hpp"
 #include "batchrpc/future/promise.hpp"
-#include "batchrpc/node/node.hpp"
+#include "batchrpc/node/peer.hpp"
 #include "batchrpc/rref/rref.hpp"
 #include "batchrpc/torch/tensor.hpp"
 
@@ -49,17 +49,14 @@ Future<void> call_into_typed(const Submit& submit, const FunctionKey& function,
   }
 }
 
-inline auto submit_to(const Node& node, PeerRef peer) {
-  return [&node, peer](const FunctionKey& function, OutgoingOptions&& options, Encoder& encoder,
-                       ReplyHandler&& handler) {
-    node.submit(peer, function, std::move(options), encoder, std::move(handler));
-  };
-}
-
-template <class Traits>
-constexpr FunctionKey key_of_function(std::string_view name) {
-  return function_key(name,
-                      WireSignature<typename Traits::Result, typename Traits::Arguments>::text());
+template <class Traits, class... Args>
+Future<void> call_into_peer(const Peer& peer, const FunctionKey& function, const at::Tensor& out,
+                            Args&&... args) {
+  const std::shared_ptr<NodeCore> core = PeerAccess::core(peer);
+  return call_into_typed<Traits>(SubmitTo{core.get(), PeerAccess::ref(peer)}, function,
+                                 NodeAccess::outgoing(PeerAccess::options(peer), core.get()), out,
+                                 static_cast<typename Traits::Arguments*>(nullptr),
+                                 std::forward<Args>(args)...);
 }
 
 }  // namespace detail
@@ -68,7 +65,7 @@ constexpr FunctionKey key_of_function(std::string_view name) {
 /// comes straight from the socket, without a copy and without an allocation.
 ///
 ///     at::Tensor weights = at::empty({1024, 1024});  // again and again
-///     batchrpc::call_into<&fetch>(node, weights, "ps", layer).get();
+///     batchrpc::call_into<&fetch>(node.peer("ps"), weights, layer).get();
 ///
 /// `out` must be dense, row-major, on the CPU, and of the result's shape and type; nothing is
 /// converted. Its autograd history does not change (as under `no_grad`), but its version counter
@@ -82,75 +79,58 @@ constexpr FunctionKey key_of_function(std::string_view name) {
 /// `may_have_run()` is false. If the result is undefined or has another shape or type,
 /// `may_have_run()` is true. After an error the contents of `out` are unspecified.
 template <auto F, class... Args>
-Future<void> call_into_with(const CallOptions& options, const Node& node, const at::Tensor& out,
-                            PeerRef peer, Args&&... args) {
-  using Traits = detail::FunctionTraits<decltype(F)>;
-  return detail::call_into_typed<Traits>(
-      detail::submit_to(node, peer), detail::key_of_function<Traits>(detail::function_name<F>()),
-      node.outgoing(options), out, static_cast<typename Traits::Arguments*>(nullptr),
-      std::forward<Args>(args)...);
+Future<void> call_into(const Peer& peer, const at::Tensor& out, Args&&... args) {
+  return detail::call_into_peer<detail::FunctionTraits<decltype(F)>>(peer, detail::key_of<F>(), out,
+                                                                     std::forward<Args>(args)...);
 }
-/// The same with the node's default options.
-template <auto F, class... Args>
-Future<void> call_into(const Node& node, const at::Tensor& out, PeerRef peer, Args&&... args) {
-  return call_into_with<F>(CallOptions{}, node, out, peer, std::forward<Args>(args)...);
-}
-
-/// The same for a function given by name:
-/// `call_into<at::Tensor(int)>(node, weights, "ps", "fetch", layer)`.
+/// The same for a function by name:
+/// `call_into<at::Tensor(int)>(node.peer("ps"), weights, "fetch", layer)`.
 template <class Function, class... Args>
-requires std::is_function_v<Function> Future<void> call_into_with(
-    const CallOptions& options, const Node& node, const at::Tensor& out, PeerRef peer,
-    std::string_view function, Args&&... args) {
-  using Traits = detail::FunctionTraits<Function>;
-  return detail::call_into_typed<Traits>(
-      detail::submit_to(node, peer), detail::key_of_function<Traits>(function),
-      node.outgoing(options), out, static_cast<typename Traits::Arguments*>(nullptr),
-      std::forward<Args>(args)...);
-}
-/// The same by name, with the node's default options.
-template <class Function, class... Args>
-requires std::is_function_v<Function> Future<void> call_into(const Node& node,
-                                                             const at::Tensor& out, PeerRef peer,
+requires std::is_function_v<Function> Future<void> call_into(const Peer& peer,
+                                                             const at::Tensor& out,
                                                              std::string_view function,
                                                              Args&&... args) {
-  return call_into_with<Function>(CallOptions{}, node, out, peer, function,
-                                  std::forward<Args>(args)...);
+  using Traits = detail::FunctionTraits<Function>;
+  return detail::call_into_peer<Traits>(peer, detail::key_of<Traits>(function), out,
+                                        std::forward<Args>(args)...);
 }
 
-/// The same for a method, or a Batcher, of an object behind an RRef:
-/// `call_into<&ParameterServer::update>(server, weights, gradients)`.
+/// The same for a method, or a Batcher, of an object behind an RRef, with options:
+/// `call_into<&ParameterServer::update>(server.with({.timeout = 2s}), weights, gradients)`.
 template <auto M, class T, class... Args>
-requires std::is_member_pointer_v<decltype(M)> Future<void> call_into_with(
-    const CallOptions& options, const RRef<T>& handle, const at::Tensor& out, Args&&... args) {
+requires std::is_member_pointer_v<decltype(M)> Future<void> call_into(const RRefCalls<T>& calls,
+                                                                      const at::Tensor& out,
+                                                                      Args&&... args) {
   using Traits = detail::FunctionTraits<decltype(M)>;
   static_assert(std::is_base_of_v<std::remove_const_t<typename Traits::Class>, T>,
                 "the method belongs to another class");
   return [&]<class... Params>(const std::tuple<Params...>* /*types*/) {
     using OfObject = detail::Signature<typename Traits::Result, detail::ObjectId, Params...>;
-    const std::string name = detail::method_name(detail::function_name<M>());
-    const auto submit = [&handle](const detail::FunctionKey& function,
-                                  detail::OutgoingOptions&& how, Encoder& encoder,
-                                  detail::ReplyHandler&& handler) {
-      handle.reference().submit(function, std::move(how), encoder, std::move(handler));
-    };
     try {
+      const detail::Reference& object = detail::RRefAccess::reference(calls);
+      const auto submit = [&object](const detail::FunctionKey& function,
+                                    detail::OutgoingOptions&& how, Encoder& encoder,
+                                    detail::ReplyHandler&& handler) {
+        object.submit(function, std::move(how), encoder, std::move(handler));
+      };
+      const std::string name = detail::method_name(detail::function_name<M>());
       return detail::call_into_typed<OfObject>(
-          submit, detail::key_of_function<OfObject>(name),
-          detail::outgoing(options, handle.reference().node().get()), out,
-          static_cast<typename OfObject::Arguments*>(nullptr), handle.reference().object(),
+          submit, detail::key_of<OfObject>(name),
+          detail::outgoing(detail::RRefAccess::options(calls), object.node().get()), out,
+          static_cast<typename OfObject::Arguments*>(nullptr), object.object(),
           std::forward<Args>(args)...);
     } catch (...) {  // the handle is empty
       return make_failed_future<void>(std::current_exception());
     }
   }(static_cast<typename Traits::Arguments*>(nullptr));
 }
-/// The same with the node's default options.
+/// The same with default options: `call_into<&ParameterServer::update>(server, weights,
+/// gradients)`.
 template <auto M, class T, class... Args>
 requires std::is_member_pointer_v<decltype(M)> Future<void> call_into(const RRef<T>& handle,
                                                                       const at::Tensor& out,
                                                                       Args&&... args) {
-  return call_into_with<M>(CallOptions{}, handle, out, std::forward<Args>(args)...);
+  return call_into<M>(handle.with({}), out, std::forward<Args>(args)...);
 }
 
 }  // namespace batchrpc

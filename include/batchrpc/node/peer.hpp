@@ -1,0 +1,221 @@
+#pragma once
+
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "batchrpc/base/export.hpp"
+#include "batchrpc/call/caller.hpp"
+#include "batchrpc/call/node_options.hpp"
+#include "batchrpc/call/peer_ref.hpp"
+#include "batchrpc/future/future.hpp"
+#include "batchrpc/node/node_access.hpp"
+
+namespace batchrpc {
+
+namespace detail {
+
+struct PeerAccess;
+
+/// A peer's name or rank, with the text that a PeerRef only refers to.
+struct OwnedPeerRef {
+  explicit OwnedPeerRef(PeerRef peer) : name(peer.name()), rank(peer.rank()) {}
+  operator PeerRef() const {  // NOLINT: implicit
+    return name.empty() ? PeerRef(rank) : PeerRef(name);
+  }
+
+  std::string name;
+  int rank;
+};
+
+}  // namespace detail
+
+/// A handle of one peer of a node, with the options of the calls that it makes. Made by Node::peer.
+///
+///     const batchrpc::Peer worker = node.peer("worker1").with({.timeout = 2s});
+///     batchrpc::Future<int> sum = worker.call<&add>(1, 2);
+///
+/// It names the peer, as Node::call does, and looks it up at each call: a peer that was restarted
+/// is reached by the same handle. It does not keep the node alive: after the node's end, calls fail
+/// with ShutDown. It stays valid when the node is moved. Copies are independent. All functions are
+/// const and thread-safe; only assignment is not.
+class BATCHRPC_EXPORT Peer {
+ public:
+  /// Returns a handle of the same peer with these options, in place of those before. What the
+  /// options refer to (CallOptions::metadata) must outlive the calls of the handle, not their
+  /// futures.
+  [[nodiscard]] Peer with(const CallOptions& options) const {
+    Peer other = *this;
+    other.options_ = options;
+    return other;
+  }
+
+  /// Calls a function that the peer has exposed with expose<F>(), as Node::call does.
+  template <auto F, class... Args>
+  auto call(Args&&... args) const {
+    return call_as<detail::FunctionTraits<decltype(F)>>(detail::key_of<F>(),
+                                                        std::forward<Args>(args)...);
+  }
+  /// Calls a function by name: `worker.call<int(int, int)>("add", 1, 2)`.
+  template <class Function, class... Args>
+  requires std::is_function_v<Function>
+  auto call(std::string_view function, Args&&... args) const {
+    using Traits = detail::FunctionTraits<Function>;
+    return call_as<Traits>(detail::key_of<Traits>(function), std::forward<Args>(args)...);
+  }
+
+  /// Sends a call whose result nobody waits for. It runs at most once, and nothing reports whether
+  /// it ran. Throws the errors that occur before it is queued. Of the options, `detached`,
+  /// `metadata`, `inherit_metadata` and `trace` apply.
+  template <auto F, class... Args>
+  void notify(Args&&... args) const {
+    notify_as<detail::FunctionTraits<decltype(F)>>(detail::key_of<F>(),
+                                                   std::forward<Args>(args)...);
+  }
+  /// The same by name.
+  template <class Function, class... Args>
+  requires std::is_function_v<Function>
+  void notify(std::string_view function, Args&&... args) const {
+    using Traits = detail::FunctionTraits<Function>;
+    notify_as<Traits>(detail::key_of<Traits>(function), std::forward<Args>(args)...);
+  }
+
+  /// Returns a future that is ready when the peer would accept a call with `bytes` bytes of
+  /// arguments, payloads included, rather than refuse it with Overloaded
+  /// (NodeOptions::max_outstanding_bytes). Make the call in a continuation or at once: the room is
+  /// not reserved for long.
+  ///
+  /// Waits for one peer are served in order. Those of handlers go before others, and wait until the
+  /// peer has read, not until it has answered. Fails as a call would if the peer is not known or
+  /// has not joined again since its restart; also if the peer is lost during the wait, and when
+  /// this node ends. A peer that is lost already counts as having room, since a call tries its
+  /// address; Node::wait_for_peer waits for its return.
+  [[nodiscard]] Future<void> wait_for_credit(std::size_t bytes) const;
+
+ private:
+  friend class Node;
+  friend struct detail::PeerAccess;
+
+  Peer(std::weak_ptr<NodeCore> core, PeerRef peer) : core_(std::move(core)), peer_(peer) {}
+
+  template <class Traits, class... Args>
+  auto call_as(const detail::FunctionKey& function, Args&&... args) const {
+    const std::shared_ptr<NodeCore> core = core_.lock();
+    return detail::call_as<Traits>(detail::SubmitTo{core.get(), peer_}, function,
+                                   detail::NodeAccess::outgoing(options_, core.get()),
+                                   std::forward<Args>(args)...);
+  }
+  template <class Traits, class... Args>
+  void notify_as(const detail::FunctionKey& function, Args&&... args) const {
+    const std::shared_ptr<NodeCore> core = core_.lock();
+    CallOptions options = options_;
+    options.retry = {};
+    detail::notify_as<Traits>(detail::SubmitTo{core.get(), peer_}, function,
+                              detail::NodeAccess::outgoing(options, core.get()),
+                              std::forward<Args>(args)...);
+  }
+
+  std::weak_ptr<NodeCore> core_;
+  detail::OwnedPeerRef peer_;
+  CallOptions options_{};
+};
+
+/// A handle of several peers, with the options of the calls that it makes. Made by Node::each. What
+/// Peer says of its lifetime and of threads holds here, too.
+///
+///     std::vector<batchrpc::Future<float>> losses = node.each(workers).call<&train>(epoch);
+class BATCHRPC_EXPORT Peers {
+ public:
+  /// Returns a handle of the same peers with these options, as Peer::with does. A timeout holds for
+  /// each of the calls.
+  [[nodiscard]] Peers with(const CallOptions& options) const {
+    Peers other = *this;
+    other.options_ = options;
+    return other;
+  }
+
+  /// Calls one function on all the peers. The arguments are encoded once. Returns one future per
+  /// peer, in the order of the peers. An error of one peer is in its future alone.
+  template <auto F, class... Args>
+  auto call(const Args&... args) const {
+    return call_as<detail::FunctionTraits<decltype(F)>>(detail::key_of<F>(), args...);
+  }
+  /// The same by name.
+  template <class Function, class... Args>
+  requires std::is_function_v<Function>
+  auto call(std::string_view function, const Args&... args) const {
+    using Traits = detail::FunctionTraits<Function>;
+    return call_as<Traits>(detail::key_of<Traits>(function), args...);
+  }
+
+ private:
+  friend class Node;
+
+  explicit Peers(std::weak_ptr<NodeCore> core) : core_(std::move(core)) {}
+
+  template <class Traits, class... Args>
+  auto call_as(const detail::FunctionKey& function, const Args&... args) const {
+    return call_typed<typename Traits::Result>(
+        function, static_cast<typename Traits::Arguments*>(nullptr), args...);
+  }
+
+  template <class R, class... Params, class... Args>
+  std::vector<Future<detail::Received<R>>> call_typed(const detail::FunctionKey& function,
+                                                      const std::tuple<Params...>* /*types*/,
+                                                      const Args&... args) const {
+    detail::Takes<Params...>::template check<const Args&...>();
+    const std::shared_ptr<NodeCore> core = core_.lock();
+    std::vector<Future<detail::Received<R>>> futures;
+    futures.reserve(peers_.size());
+    const detail::EncoderLease encoded;
+    bool usable = false;
+    for (const detail::OwnedPeerRef& peer : peers_) {
+      try {
+        if (!usable) {
+          (*encoded).reset(wire::kEnvelopeWords);
+          encode_struct<Params...>(*encoded, wire::kBodyPointer, args...);
+          usable = !(*encoded).one_use();
+        }
+        const detail::EncoderLease copy;
+        (*copy).words() = (*encoded).words();
+        (*copy).payloads() = (*encoded).payloads();
+        (*copy).delivery_hooks() = std::move((*encoded).delivery_hooks());
+        detail::Pending<detail::Received<R>> pending = detail::wait_for_result<R>();
+        detail::NodeAccess::submit(core.get(), peer, function,
+                                   detail::NodeAccess::outgoing(options_, core.get()), *copy,
+                                   std::move(pending.handler));
+        futures.push_back(std::move(pending.future));
+      } catch (...) {
+        futures.push_back(make_failed_future<detail::Received<R>>(std::current_exception()));
+      }
+    }
+    return futures;
+  }
+
+  std::weak_ptr<NodeCore> core_;
+  std::vector<detail::OwnedPeerRef> peers_;
+  CallOptions options_{};
+};
+
+namespace detail {
+
+/// What the library's own parts use of a Peer, and programs do not.
+struct PeerAccess {
+  /// Returns the node; null: it has ended.
+  [[nodiscard]] static std::shared_ptr<NodeCore> core(const Peer& peer) {
+    return peer.core_.lock();
+  }
+  [[nodiscard]] static PeerRef ref(const Peer& peer) { return peer.peer_; }
+  [[nodiscard]] static const CallOptions& options(const Peer& peer) noexcept {
+    return peer.options_;
+  }
+};
+
+}  // namespace detail
+
+}  // namespace batchrpc

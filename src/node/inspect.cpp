@@ -1,0 +1,45 @@
+#include "batchrpc/node/inspect.hpp"
+
+#include <algorithm>
+
+#include "batchrpc/base/error.hpp"
+#include "batchrpc/node/node_access.hpp"
+#include "batchrpc/rref/object_names.hpp"
+#include "call/function_table.hpp"
+#include "node/node_core.hpp"
+#include "rref/rref_parts.hpp"
+
+namespace batchrpc {
+
+std::vector<std::string> exposed_functions(const Node& node) {
+  std::vector<std::string> shown;
+  for (const std::string& name : detail::NodeAccess::core(node)->functions().names()) {
+    const bool of_program = !name.starts_with(kReservedPrefix) ||
+                            name.starts_with(detail::kMethodPrefix) ||
+                            name.starts_with(detail::kCreatePrefix);
+    if (of_program) shown.emplace_back(shown_name(name));
+  }
+  std::sort(shown.begin(), shown.end());
+  shown.erase(std::unique(shown.begin(), shown.end()), shown.end());
+  return shown;
+}
+
+std::string function_schema(const Node& node, std::string_view name) {
+  NodeCore& core = *detail::NodeAccess::core(node);
+  const FunctionTable& functions = core.functions();
+  for (const std::string_view prefix :
+       {std::string_view(), detail::kMethodPrefix, detail::kCreatePrefix}) {
+    if (const auto function = functions.find(std::string(prefix).append(name))) {
+      return function->schema();
+    }
+  }
+  const std::string near = functions.suggest(name, exposed_functions(node));
+  throw NotFound("no function '" + std::string(name) + "' is exposed on " + core.name() +
+                 (near.empty() ? "" : "; " + near));
+}
+
+RRefReport rref_report(const Node& node) {
+  return detail::report(*detail::NodeAccess::core(node)->extension<detail::RrefParts>());
+}
+
+}  // namespace batchrpc
