@@ -102,7 +102,7 @@ class Batcher<R(Args...)> {
     /// For a node.
     /// @{
     void exposed_on(const std::shared_ptr<Host>& host) const { state_->core->exposed_on(host); }
-    void take_call(detail::IncomingCall&& call) const {
+    void take_call(detail::RunningCall&& call) const {
       state_->template take<ManyRows<R>, ManyRows<Args>...>(detail::kOfMany, detail::Before<>{},
                                                             std::move(call), nullptr);
     }
@@ -150,7 +150,7 @@ class Batcher<R(Args...)> {
   /// Called by a node: takes a peer's call, which has `First` before its own arguments. `owner` is
   /// kept until the call is answered.
   template <class... First>
-  void take_call(detail::IncomingCall&& call, std::shared_ptr<const void> owner = nullptr) const {
+  void take_call(detail::RunningCall&& call, std::shared_ptr<const void> owner = nullptr) const {
     state_->template take<R, Args...>(detail::kOfOne, detail::Before<First...>{}, std::move(call),
                                       std::move(owner));
   }

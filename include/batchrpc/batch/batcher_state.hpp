@@ -113,7 +113,7 @@ class BatcherState : public std::enable_shared_from_this<BatcherState<R, Args...
 
   // Takes a peer's call. `owner` lives until that is answered.
   template <class Value, class... Wire, class Kind, class... First>
-  void take(Kind kind, Before<First...> before, IncomingCall&& incoming,
+  void take(Kind kind, Before<First...> before, RunningCall&& incoming,
             std::shared_ptr<const void> owner) const noexcept {
     using Signature = WireSignature<Value, std::tuple<First..., Wire...>>;
     using Made = AnsweredCall<RemoteReply<Value>, R, Args...>;
@@ -183,7 +183,7 @@ class BatcherState : public std::enable_shared_from_this<BatcherState<R, Args...
 
   // Copies small payloads, which have arrived already, to their place in the batch.
   template <std::size_t... I, class... First>
-  void place_payloads([[maybe_unused]] Before<First...> before, IncomingCall& call,
+  void place_payloads([[maybe_unused]] Before<First...> before, RunningCall& call,
                       std::index_sequence<I...>) const {
     if constexpr ((requires { typename BatchTraits<Args>::Receiver; } || ...)) {
       auto& payloads = call.payloads();
@@ -199,7 +199,7 @@ class BatcherState : public std::enable_shared_from_this<BatcherState<R, Args...
   template <class T, class Announced, class Receiver>
   void place_payload([[maybe_unused]] const Announced& row,
                      [[maybe_unused]] const Receiver& receiver,
-                     [[maybe_unused]] IncomingCall& call) const {
+                     [[maybe_unused]] RunningCall& call) const {
     if constexpr (requires { BatchTraits<T>::announced(row); }) {
       const AnnouncedPayload payload = BatchTraits<T>::announced(row);
       if (payload.bytes == 0 || payload.index >= call.payloads().size()) return;

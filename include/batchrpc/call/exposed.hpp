@@ -14,6 +14,7 @@
 #include "batchrpc/call/host.hpp"
 #include "batchrpc/call/receive_plan.hpp"
 #include "batchrpc/call/remote_call.hpp"
+#include "batchrpc/call/running_call.hpp"
 #include "batchrpc/future/async_mutex.hpp"
 #include "batchrpc/wire/schema.hpp"
 #include "batchrpc/wire/signature.hpp"
@@ -39,7 +40,7 @@ struct ExposeOptions {
 
 namespace detail {
 
-/// A callable that takes calls, with the duty to answer them, by `take_call(IncomingCall&&)`, which
+/// A callable that takes calls, with the duty to answer them, by `take_call(RunningCall&&)`, which
 /// does not throw: it runs as a short handler, and decodes the arguments itself.
 template <class Callable>
 concept ToldOfHost = requires(Callable& callable, const std::shared_ptr<Host>& host) {
@@ -71,8 +72,8 @@ class BATCHRPC_EXPORT ExposedFunction : public std::enable_shared_from_this<Expo
   [[nodiscard]] virtual std::shared_ptr<ExposedFunction> with_signature(std::string_view called_as);
   /// Calls under way go on, others do not begin. Thread-safe.
   virtual void take_back() noexcept { taken_back = true; }
-  /// Runs the function and answers the call: at once, or later, then `call` is moved away.
-  virtual void run(IncomingCall& call) noexcept = 0;
+  /// Runs the function and answers the call: at once, or later, as a DeferredCall.
+  virtual void run(RunningCall& call) noexcept = 0;
   /// A call has come whose payloads follow; `arguments` has none of them, and
   /// CallContext::current() says who calls. `gate` is of use to who holds the call. What is thrown
   /// counts as the default. On the driving thread, which it does not keep waiting.
@@ -149,8 +150,7 @@ class TypedFunction final : public ExposedFunction {
       : ExposedFunction(std::move(function_name), std::string(Wire::text()), std::move(how)),
         callable_(std::move(callable)) {}
 
-  void run(IncomingCall& call) noexcept override {
-    if (!call.begin()) return;
+  void run(RunningCall& call) noexcept override {
     if constexpr (ToldOfHost<Callable>) {
       callable_.take_call(std::move(call));
     } else if constexpr (Traits::kAsynchronous) {
@@ -172,7 +172,7 @@ class TypedFunction final : public ExposedFunction {
   [[nodiscard]] std::string schema() const override { return Wire::schema(name); }
 
  private:
-  void run_at_once(IncomingCall& call) noexcept {
+  void run_at_once(RunningCall& call) noexcept {
     bool began = false;
     try {
       call.own_payloads();
@@ -201,15 +201,13 @@ class TypedFunction final : public ExposedFunction {
   // is taken back or its node ends, a coroutine's reference parameters, views of the message. It is
   // itself what waits for the future.
   struct Running final : Callback, Pooled {
-    Running(std::shared_ptr<ExposedFunction> function, IncomingCall&& incoming)
-        : Callback(&answer, true), call(std::move(incoming)) {
-      call.keep(std::move(function));
-    }
-    IncomingCall call;  // with the function
+    Running(std::shared_ptr<ExposedFunction> function, RunningCall&& running)
+        : Callback(&answer, true), call(std::move(running), std::move(function)) {}
+    DeferredCall call;  // with the function
     std::optional<Arguments> arguments;
   };
 
-  void run_asynchronously(IncomingCall&& call) noexcept {
+  void run_asynchronously(RunningCall&& call) noexcept {
     auto running = std::make_unique<Running>(this->shared_from_this(), std::move(call));
     try {
       Future<Result> future;
@@ -229,7 +227,7 @@ class TypedFunction final : public ExposedFunction {
   static void answer(Callback& self, StateBase& source) noexcept {
     const AmbientScope scope(nullptr);  // whoever completed the future
     const std::unique_ptr<Running> running(static_cast<Running*>(&self));
-    IncomingCall& call = running->call;
+    DeferredCall& call = running->call;
     try {
       const auto result = static_cast<State<Result>&>(source).take();
       const EncoderLease encoder;

@@ -18,7 +18,7 @@ namespace batchrpc {
 
 /// The node that a callable is exposed on, for callables that need more than arguments: one with a
 /// member `exposed_on(const std::shared_ptr<Host>&)` is told, as a Batcher is; it then answers
-/// calls by a member `take_call(detail::IncomingCall&&)`. A host may be used on any thread and
+/// calls by a member `take_call(detail::RunningCall&&)`. A host may be used on any thread and
 /// after the node's end, which it does not put off: tasks are then destroyed, nobody is live, and
 /// handlers that are given to it are destroyed. Thread-safe.
 class BATCHRPC_EXPORT Host {
