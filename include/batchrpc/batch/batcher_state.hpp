@@ -112,10 +112,10 @@ class BatcherState : public std::enable_shared_from_this<BatcherState<R, Args...
   }
 
   // Takes a peer's call. `owner` lives until that is answered.
-  template <class Value, class... Wire, class Kind, class... First>
+  template <class Value, class... Params, class Kind, class... First>
   void take(Kind kind, Before<First...> before, RunningCall&& incoming,
             std::shared_ptr<const void> owner) const noexcept {
-    using Signature = WireSignature<Value, std::tuple<First..., Wire...>>;
+    using Signature = CallSignature<Value, std::tuple<First..., Params...>>;
     using Made = AnsweredCall<RemoteReply<Value>, R, Args...>;
     try {
       if constexpr (std::is_same_v<Kind, std::remove_cv_t<decltype(kOfOne)>>) {
@@ -177,7 +177,7 @@ class BatcherState : public std::enable_shared_from_this<BatcherState<R, Args...
   template <class... First>
   static auto decode_announced(Before<First...> /*before*/, Decoder& arguments) {
     using Announced =
-        WireSignature<R, std::tuple<First..., typename ReceiverOf<Args>::Announced...>>;
+        CallSignature<R, std::tuple<First..., typename ReceiverOf<Args>::Announced...>>;
     return without_first<sizeof...(First)>(Announced::decode(arguments));
   }
 

@@ -93,11 +93,11 @@ class BATCHRPC_EXPORT ExposedFunction : public std::enable_shared_from_this<Expo
   std::string shown{};                   ///< its name as people know it, once it is exposed
 };
 
-/// The wire form of a signature, spread out of its tuple of arguments.
+/// The signature of a call: its text, its schema, and how its arguments are encoded.
 template <class Result, class Arguments>
-struct WireSignature;
+struct CallSignature;
 template <class Result, class... Arguments>
-struct WireSignature<Result, std::tuple<Arguments...>> {
+struct CallSignature<Result, std::tuple<Arguments...>> {
   static constexpr std::string_view text() { return signature<Result, Arguments...>(); }
   static std::string schema(std::string_view name) {
     return batchrpc::schema_text<Result, Arguments...>(name);
@@ -143,11 +143,11 @@ template <class Callable, class Traits>
 class TypedFunction final : public ExposedFunction {
   using Result = typename Traits::Result;
   using Arguments = typename Traits::Arguments;
-  using Wire = WireSignature<Result, Arguments>;
+  using Signature = CallSignature<Result, Arguments>;
 
  public:
   TypedFunction(std::string function_name, Callable callable, ExposeOptions how)
-      : ExposedFunction(std::move(function_name), std::string(Wire::text()), std::move(how)),
+      : ExposedFunction(std::move(function_name), std::string(Signature::text()), std::move(how)),
         callable_(std::move(callable)) {}
 
   void run(RunningCall& call) noexcept override {
@@ -169,7 +169,7 @@ class TypedFunction final : public ExposedFunction {
     }
   }
 
-  [[nodiscard]] std::string schema() const override { return Wire::schema(name); }
+  [[nodiscard]] std::string schema() const override { return Signature::schema(name); }
 
  private:
   void run_at_once(RunningCall& call) noexcept {
@@ -180,7 +180,7 @@ class TypedFunction final : public ExposedFunction {
       {
         const ContextScope scope(call.context());
         Decoder decoder = call.arguments();
-        Arguments arguments = Wire::decode(decoder);
+        Arguments arguments = Signature::decode(decoder);
         began = true;
         if constexpr (std::is_void_v<Result>) {
           std::apply(callable_, std::move(arguments));
@@ -214,7 +214,7 @@ class TypedFunction final : public ExposedFunction {
       {
         const ContextScope scope(running->call.context());
         Decoder decoder = running->call.arguments();
-        running->arguments.emplace(Wire::decode(decoder));
+        running->arguments.emplace(Signature::decode(decoder));
         future = std::apply(callable_, std::move(*running->arguments));
       }
       if (!future.valid()) throw InvalidArgument("the function returned an empty future");

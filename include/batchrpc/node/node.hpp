@@ -382,15 +382,15 @@ class BATCHRPC_EXPORT Node {
   template <auto F>
   static constexpr detail::FunctionKey key() {
     using Traits = detail::FunctionTraits<decltype(F)>;
-    using Wire = detail::WireSignature<typename Traits::Result, typename Traits::Arguments>;
+    using Signature = detail::CallSignature<typename Traits::Result, typename Traits::Arguments>;
     constexpr detail::FunctionKey kKey =
-        detail::function_key(detail::function_name<F>(), Wire::text());
+        detail::function_key(detail::function_name<F>(), Signature::text());
     return kKey;
   }
   template <class Traits>
   static detail::FunctionKey key(std::string_view name) {
-    using Wire = detail::WireSignature<typename Traits::Result, typename Traits::Arguments>;
-    return detail::function_key(name, Wire::text());
+    using Signature = detail::CallSignature<typename Traits::Result, typename Traits::Arguments>;
+    return detail::function_key(name, Signature::text());
   }
 
   auto submitter(PeerRef peer) const {

@@ -59,7 +59,7 @@ inline auto submit_to(const Node& node, PeerRef peer) {
 template <class Traits>
 constexpr FunctionKey key_of_function(std::string_view name) {
   return function_key(name,
-                      WireSignature<typename Traits::Result, typename Traits::Arguments>::text());
+                      CallSignature<typename Traits::Result, typename Traits::Arguments>::text());
 }
 
 }  // namespace detail
