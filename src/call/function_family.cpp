@@ -47,7 +47,7 @@ void FunctionFamily::take_back() noexcept {
     function->take_back();
 }
 
-void FunctionFamily::run(IncomingCall& call) noexcept {
+void FunctionFamily::run(RunningCall& call) noexcept {
   call.fail(std::make_exception_ptr(BadSignature("'" + name + "' was called without a signature")));
 }
 

@@ -28,7 +28,7 @@ class AdmissionQueue::Place final : public detail::AdmissionPermit {
       : peer_(peer), line_(line), work_(work), queue_(std::move(queue)) {}
   ~Place() override { queue_->leave(*this); }
 
-  static Place& of(const detail::IncomingCall& call) { return static_cast<Place&>(*call.place()); }
+  static Place& of(const detail::IncomingCall& call) { return static_cast<Place&>(*call.permit()); }
 
   const std::string& peer_;  // the key of the line
   Line& line_;
@@ -75,7 +75,7 @@ std::exception_ptr AdmissionQueue::accept(const std::string& function, detail::I
     if (!refused) {
       ++accepted_;
       ++line.accepted;
-      call.take(std::make_unique<Place>(shared_from_this(), at->first, line, work));
+      call.hold(std::make_unique<Place>(shared_from_this(), at->first, line, work));
     } else {
       if (line.accepted == 0) lines_.erase(at);
       ++refused_;
@@ -178,9 +178,7 @@ std::string AdmissionQueue::line_to_log(TimePoint now) {
 
 // --- waiting
 
-void AdmissionQueue::run(std::shared_ptr<LocalNode> node,
-                         std::shared_ptr<detail::ExposedFunction> function,
-                         detail::IncomingCall call) {
+void AdmissionQueue::run(DispatchedCall dispatched) {
   std::exception_ptr closed;
   bool cancelled = false;
   Turn expiry;
@@ -188,25 +186,24 @@ void AdmissionQueue::run(std::shared_ptr<LocalNode> node,
     const std::lock_guard lock(mutex_);
     closed = closed_;
     if (!closed) {
-      const Place& place = Place::of(call);
+      const Place& place = Place::of(dispatched.call);
       Line& line = place.line_;
-      const TimePoint deadline = call.context().deadline().value_or(TimePoint::max());
+      const TimePoint deadline = dispatched.call.context().deadline().value_or(TimePoint::max());
       const std::uint64_t number = next_number_++;
       const bool in_order = limits_.order == QueueOrder::fifo;
       const Turn turn{in_order ? TimePoint::min() : deadline, number};
       const Duration work = expected_of(place.work_);
       expiry = {deadline, number};
       auto hook = std::make_unique<Hook>(weak_from_this(), expiry);
-      cancelled = !hook->attach(call.context().call());
+      cancelled = !hook->attach(dispatched.call.context().call());
       line.work += work;
-      line.waiting.try_emplace(turn, Waiting{std::move(node), std::move(function), std::move(call),
-                                             work, std::move(hook)});
+      line.waiting.try_emplace(turn, Waiting{std::move(dispatched), work, std::move(hook)});
       expiries_.try_emplace(expiry, &line, turn);
       list(line);
     }
   }
   if (closed) {
-    call.refuse(closed);
+    dispatched.call.refuse(closed);
     return;
   }
   if (cancelled) drop(expiry);
@@ -234,7 +231,8 @@ void AdmissionQueue::list(Line& line) {
 }
 
 AdmissionQueue::Waiting AdmissionQueue::take(Line& line, std::map<Turn, Waiting>::iterator at) {
-  const TimePoint deadline = at->second.call.context().deadline().value_or(TimePoint::max());
+  const TimePoint deadline =
+      at->second.dispatched.call.context().deadline().value_or(TimePoint::max());
   expiries_.erase({deadline, at->first.second});
   Waiting taken = std::move(at->second);
   line.work -= taken.work;
@@ -250,17 +248,12 @@ void AdmissionQueue::take_expired(TimePoint now, Calls& expired) {
   }
 }
 
-void AdmissionQueue::refuse(Waiting& waiting, const std::exception_ptr& error) {
-  waiting.call.refuse(error);
-}
-
 void AdmissionQueue::answer_expired(Calls& expired) const {
-  for (Waiting& waiting : expired) {
-    refuse(waiting, std::make_exception_ptr(TimedOut("'" + waiting.function->name +
-                                                         "' waited for its turn on " + node_ +
-                                                         " until its deadline; it never ran "
-                                                         "(NodeOptions::call_limits)",
-                                                     false)));
+  for (auto& [dispatched, work, hook] : expired) {
+    dispatched.call.refuse(std::make_exception_ptr(
+        TimedOut("'" + dispatched.function->name + "' waited for its turn on " + node_ +
+                     " until its deadline; it never ran (NodeOptions::call_limits)",
+                 false)));
   }
 }
 
@@ -276,18 +269,14 @@ void AdmissionQueue::start_next() {
       Waiting next = take(line, line.waiting.begin());
       ++running_;
       ++line.running;
-      Place::of(next.call).started_ = now;
+      Place::of(next.dispatched.call).started_ = now;
       list(line);
       starting.push_back(std::move(next));
     }
   }
   answer_expired(expired);
   for (Waiting& next : starting) {
-    workers_->post([node = std::move(next.node), function = std::move(next.function),
-                    call = std::move(next.call)]() mutable {
-      const detail::CurrentNode current(node);
-      function->run(call);
-    });
+    workers_->post([dispatched = std::move(next.dispatched)]() mutable { dispatched.run(); });
   }
 }
 
@@ -338,8 +327,8 @@ void AdmissionQueue::close(const std::exception_ptr& error) {
     log_.warning(calls(unreported) +
                  " refused for lack of room since the last such line, until the end");
   }
-  for (Waiting& call : waiting)
-    refuse(call, error);
+  for (Waiting& next : waiting)
+    next.dispatched.call.refuse(error);
 }
 
 }  // namespace batchrpc

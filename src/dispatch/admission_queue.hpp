@@ -13,12 +13,12 @@
 
 #include "batchrpc/base/executor.hpp"
 #include "batchrpc/base/log.hpp"
-#include "batchrpc/call/exposed.hpp"
 #include "batchrpc/call/node_options.hpp"
-#include "batchrpc/call/remote_call.hpp"
 #include "batchrpc/metrics/node_metrics.hpp"
 #include "batchrpc/transport/loop.hpp"
 #include "call/drop_hook.hpp"
+#include "call/incoming_call.hpp"
+#include "dispatch/dispatched_call.hpp"
 #include "dispatch/work_time.hpp"
 
 namespace batchrpc {
@@ -36,9 +36,8 @@ class AdmissionQueue final : public std::enable_shared_from_this<AdmissionQueue>
   /// Gives the call a place until it is answered. If there is none, returns the error with which to
   /// refuse the call: Overloaded, or TimedOut.
   [[nodiscard]] std::exception_ptr accept(const std::string& function, detail::IncomingCall& call);
-  /// Runs a call that has a place, when it is its turn. `node` exposes the function.
-  void run(std::shared_ptr<LocalNode> node, std::shared_ptr<detail::ExposedFunction> function,
-           detail::IncomingCall call);
+  /// Runs a call that has a place, when it is its turn.
+  void run(DispatchedCall dispatched);
   /// Fails the calls that wait, and any that would wait later. Running calls keep their places
   /// until they are answered.
   void close(const std::exception_ptr& error);
@@ -52,9 +51,7 @@ class AdmissionQueue final : public std::enable_shared_from_this<AdmissionQueue>
   using Hook = DropHook<AdmissionQueue, Turn>;
   friend Hook;
   struct Waiting {
-    std::shared_ptr<LocalNode> node;
-    std::shared_ptr<detail::ExposedFunction> function;
-    detail::IncomingCall call;
+    DispatchedCall dispatched;
     Duration work;  // how long it is expected to run
     std::unique_ptr<Hook> hook;
   };
@@ -84,7 +81,6 @@ class AdmissionQueue final : public std::enable_shared_from_this<AdmissionQueue>
   void drop(const Turn& expiry);
   [[nodiscard]] Duration expected_of(const WorkTime& function) const noexcept;
   void list(Line& line);
-  static void refuse(Waiting& waiting, const std::exception_ptr& error);
   void answer_expired(Calls& expired) const;
   void start_next();
   void leave(Place& place);

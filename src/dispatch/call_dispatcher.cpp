@@ -58,17 +58,31 @@ detail::ReceivePlan CallDispatcher::announce(CalledFunction& called, Decoder& ar
   return resolve(called)->announce(arguments, gate);
 }
 
-void CallDispatcher::take(CalledFunction& called, detail::IncomingCall& call,
+void CallDispatcher::take(CalledFunction& called, detail::ArrivedCall&& call,
                           const CallArrival& arrival) {
+  admit(called, call, arrival);
+}
+
+// `call` is an ArrivedCall, or a WaitingCall that was parked.
+template <class Call>
+void CallDispatcher::admit(CalledFunction& called, Call& call, const CallArrival& arrival) {
   const std::exception_ptr refusal = called.of_program ? environment_.refusal() : nullptr;
   std::shared_ptr<detail::ExposedFunction> function;
   try {
     function = resolve(called);
   } catch (...) {
-    reject(called, call, arrival, std::current_exception());
+    const std::exception_ptr error = std::current_exception();
+    // Nodes that start together call each other before all of them have exposed what they have.
+    if (code_of(error) == ErrorCode::not_found && !environment_.refusal()) {
+      park(called, std::move(call).keep(), arrival, error);
+    } else {
+      reject(called, call, arrival, error);
+    }
     return;
   }
-  if (function->counters != nullptr) call.count_by(*function->counters, arrival.at, call.bytes());
+  if (function->counters != nullptr) {
+    call.count_by(*function->counters, arrival.at, arrival.bytes);
+  }
   if (refusal) return call.refuse(refusal);
   const bool limited = queue_ && called.of_program && !function->options.short_handler;
   if (limited) {
@@ -79,67 +93,56 @@ void CallDispatcher::take(CalledFunction& called, detail::IncomingCall& call,
   run(std::move(function), call, arrival.node, limited);
 }
 
-// Handles a call whose function was not found; `error` has the reason.
-void CallDispatcher::reject(CalledFunction& called, detail::IncomingCall& call,
-                            const CallArrival& arrival, const std::exception_ptr& error) {
-  const auto count = [&, bytes = call.bytes()] {
-    call.count_by(*counters_of(called), arrival.at, bytes);
-  };
-  if (const std::exception_ptr ending = environment_.refusal()) {
-    count();
-    return call.fail(ending);
-  }
-  // Nodes that start together call each other before all of them have exposed what they have.
-  if (code_of(error) == ErrorCode::not_found && park(called, call, arrival)) return;
-  count();
-  if (!call.wants_reply()) {
-    environment_.log_limits.dropped_notifications.write(
-        environment_.log, LogLevel::warning, environment_.loop->now(),
-        "a notification from " + call.context().caller().name + " was dropped: " + describe(error));
-  }
-  call.fail(error);
-}
-
-bool CallDispatcher::park(const CalledFunction& called, detail::IncomingCall& call,
-                          const CallArrival& arrival) {
-  call.keep();
-  // The node owns this object, and the call that is parked keeps the node alive.
-  return parked_->park(called.name, call,
-                       [this, node = arrival.node,
-                        again = CalledFunction(called)](detail::IncomingCall parked) mutable {
-                         const auto now = environment_.counters.unknown().stopwatch().ticks();
-                         take(again, parked, {.node = node, .at = now});
-                       });
-}
-
 // `limited` says that the call has a place in the queue.
-void CallDispatcher::run(std::shared_ptr<detail::ExposedFunction> function,
-                         detail::IncomingCall& call, const std::shared_ptr<LocalNode>& node,
-                         bool limited) {
+template <class Call>
+void CallDispatcher::run(std::shared_ptr<detail::ExposedFunction> function, Call& call,
+                         const std::shared_ptr<LocalNode>& node, bool limited) {
   if (const auto& exclusive = function->options.exclusive) {
     auto lock = exclusive->try_lock();
     if (!lock) {
-      call.keep(function);
-      exclusive_->add(node, std::move(function), std::move(call));
+      exclusive_->add({node, std::move(call).keep(function), std::move(function)});
       return;
     }
     call.hold(*std::move(lock));
   }
   if (function->options.short_handler) {
     const detail::CurrentNode current(node);
-    function->run(call);
+    if (detail::RunningCall* const running = std::move(call).begin()) function->run(*running);
     return;
   }
-  call.keep(function);
   if (limited) {
-    queue_->run(node, std::move(function), std::move(call));
+    queue_->run({node, std::move(call).keep(function), std::move(function)});
     return;
   }
   environment_.workers->post(
-      [node, function = std::move(function), call = std::move(call)]() mutable {
-        const detail::CurrentNode current(node);
-        function->run(call);
-      });
+      [dispatched = DispatchedCall{node, std::move(call).keep(function),
+                                   std::move(function)}]() mutable { dispatched.run(); });
+}
+
+// Keeps a call whose function was not found until that is exposed. `error` says that it was not
+// found.
+void CallDispatcher::park(const CalledFunction& called, detail::WaitingCall call,
+                          const CallArrival& arrival, const std::exception_ptr& error) {
+  // The node owns this object, and the call that is parked keeps the node alive.
+  auto run_again = [this, node = arrival.node, bytes = arrival.bytes,
+                    again = CalledFunction(called)](detail::WaitingCall parked) mutable {
+    const auto now = environment_.counters.unknown().stopwatch().ticks();
+    admit(again, parked, {.node = node, .at = now, .bytes = bytes});
+  };
+  if (!parked_->park(called.name, call, std::move(run_again))) reject(called, call, arrival, error);
+}
+
+// Refuses a call whose function was not found; `error` has the reason.
+void CallDispatcher::reject(const CalledFunction& called, detail::IncomingCall& call,
+                            const CallArrival& arrival, const std::exception_ptr& error) {
+  call.count_by(*counters_of(called), arrival.at, arrival.bytes);
+  if (const std::exception_ptr ending = environment_.refusal()) return call.refuse(ending);
+  if (!call.wants_reply()) {
+    environment_.log_limits.dropped_notifications.write(
+        environment_.log, LogLevel::warning, environment_.loop->now(),
+        "a notification from " + call.context().caller().name + " was dropped: " + describe(error));
+  }
+  call.refuse(error);
 }
 
 void CallDispatcher::close(const std::exception_ptr& error) {

@@ -41,7 +41,7 @@ class CallDispatcher final : public CallSink {
   explicit CallDispatcher(Environment environment);
 
   [[nodiscard]] CalledFunction define(std::string name, std::string signature) override;
-  void take(CalledFunction& called, detail::IncomingCall& call,
+  void take(CalledFunction& called, detail::ArrivedCall&& call,
             const CallArrival& arrival) override;
   [[nodiscard]] detail::ReceivePlan announce(
       CalledFunction& called, Decoder& arguments,
@@ -64,12 +64,15 @@ class CallDispatcher final : public CallSink {
 
  private:
   [[nodiscard]] std::shared_ptr<detail::ExposedFunction> resolve(CalledFunction& called) const;
-  void reject(CalledFunction& called, detail::IncomingCall& call, const CallArrival& arrival,
-              const std::exception_ptr& error);
-  [[nodiscard]] bool park(const CalledFunction& called, detail::IncomingCall& call,
-                          const CallArrival& arrival);
-  void run(std::shared_ptr<detail::ExposedFunction> function, detail::IncomingCall& call,
+  template <class Call>
+  void admit(CalledFunction& called, Call& call, const CallArrival& arrival);
+  template <class Call>
+  void run(std::shared_ptr<detail::ExposedFunction> function, Call& call,
            const std::shared_ptr<LocalNode>& node, bool limited);
+  void park(const CalledFunction& called, detail::WaitingCall call, const CallArrival& arrival,
+            const std::exception_ptr& error);
+  void reject(const CalledFunction& called, detail::IncomingCall& call, const CallArrival& arrival,
+              const std::exception_ptr& error);
 
   const Environment environment_;
   const std::shared_ptr<ParkedCalls> parked_;

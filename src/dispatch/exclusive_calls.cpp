@@ -9,11 +9,9 @@ ExclusiveCalls::ExclusiveCalls(std::shared_ptr<Executor> loop_tasks,
                                std::shared_ptr<AdmissionQueue> queue)
     : loop_tasks_(std::move(loop_tasks)), workers_(std::move(workers)), queue_(std::move(queue)) {}
 
-void ExclusiveCalls::add(std::shared_ptr<LocalNode> node,
-                         std::shared_ptr<detail::ExposedFunction> function,
-                         detail::IncomingCall call) {
-  const std::shared_ptr<AsyncMutex> exclusive = function->options.exclusive;
-  const detail::Ref<detail::CallState> state = call.context().call();
+void ExclusiveCalls::add(DispatchedCall dispatched) {
+  const std::shared_ptr<AsyncMutex> exclusive = dispatched.function->options.exclusive;
+  const detail::Ref<detail::CallState> state = dispatched.call.context().call();
   std::exception_ptr closed;
   bool is_first = false;
   bool cancelled = false;
@@ -27,12 +25,11 @@ void ExclusiveCalls::add(std::shared_ptr<LocalNode> node,
       cancelled = !hook->attach(state);
       const auto [line, added] = lines_.try_emplace(exclusive.get(), Line{.lock = exclusive});
       is_first = added;
-      line->second.calls.try_emplace(key.second, Waiting{std::move(node), std::move(function),
-                                                         std::move(call), std::move(hook)});
+      line->second.calls.try_emplace(key.second, Waiting{std::move(dispatched), std::move(hook)});
     }
   }
   if (closed) {
-    call.refuse(closed);
+    dispatched.call.refuse(closed);
     return;
   }
   if (cancelled) drop(key);
@@ -64,18 +61,14 @@ void ExclusiveCalls::granted(AsyncMutex* mutex, AsyncMutex::Guard lock) {
   }
   if (asked_again) ask_for(*asked_again);
   if (!next) return;
-  Waiting& taken = next.mapped();
+  DispatchedCall& taken = next.mapped().dispatched;
   taken.call.hold(std::move(lock));
-  if (taken.call.place() != nullptr) {
-    queue_->run(std::move(taken.node), std::move(taken.function), std::move(taken.call));
+  if (taken.call.permit() != nullptr) {
+    queue_->run(std::move(taken));
     return;
   }
   const auto& executor = taken.function->options.short_handler ? loop_tasks_ : workers_;
-  executor->post([node = std::move(taken.node), function = std::move(taken.function),
-                  call = std::move(taken.call)]() mutable {
-    const detail::CurrentNode current(node);
-    function->run(call);
-  });
+  executor->post([call = std::move(taken)]() mutable { call.run(); });
 }
 
 void ExclusiveCalls::drop(const Key& key) {
@@ -94,7 +87,7 @@ void ExclusiveCalls::close(const std::exception_ptr& error) {
   }
   for (auto& [mutex, line] : lines) {
     for (auto& [number, waiting] : line.calls)
-      waiting.call.refuse(error);
+      waiting.dispatched.call.refuse(error);
   }
 }
 

@@ -9,11 +9,10 @@
 #include <utility>
 
 #include "batchrpc/base/executor.hpp"
-#include "batchrpc/call/exposed.hpp"
-#include "batchrpc/call/remote_call.hpp"
 #include "batchrpc/future/async_mutex.hpp"
 #include "call/drop_hook.hpp"
 #include "dispatch/admission_queue.hpp"
+#include "dispatch/dispatched_call.hpp"
 
 namespace batchrpc {
 
@@ -25,9 +24,8 @@ class ExclusiveCalls : public std::enable_shared_from_this<ExclusiveCalls> {
   ExclusiveCalls(std::shared_ptr<Executor> loop_tasks, std::shared_ptr<Executor> workers,
                  std::shared_ptr<AdmissionQueue> queue);
 
-  /// Runs the call when it has the lock. `node` exposes the function.
-  void add(std::shared_ptr<LocalNode> node, std::shared_ptr<detail::ExposedFunction> function,
-           detail::IncomingCall call);
+  /// Runs the call when it has the lock.
+  void add(DispatchedCall dispatched);
   /// Fails the calls that wait, even while the lock is taken. From now on none waits.
   void close(const std::exception_ptr& error);
 
@@ -37,9 +35,7 @@ class ExclusiveCalls : public std::enable_shared_from_this<ExclusiveCalls> {
   using Hook = DropHook<ExclusiveCalls, Key>;
   friend Hook;
   struct Waiting {
-    std::shared_ptr<LocalNode> node;
-    std::shared_ptr<detail::ExposedFunction> function;
-    detail::IncomingCall call;
+    DispatchedCall dispatched;
     std::unique_ptr<Hook> hook;
   };
   // The calls that wait for one lock. The lock is requested once at a time, so that a cancelled

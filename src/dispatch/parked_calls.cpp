@@ -19,7 +19,7 @@ std::vector<ParkedCalls::Call> ParkedCalls::take_if(const Which& which) {
   return taken;
 }
 
-bool ParkedCalls::park(const std::string& function, detail::IncomingCall& call, RunAgain again) {
+bool ParkedCalls::park(const std::string& function, detail::WaitingCall& call, RunAgain again) {
   std::vector<Call> ready;
   std::vector<Call> cancelled;  // destroyed without the lock
   {
@@ -83,7 +83,7 @@ void ParkedCalls::close(const std::exception_ptr& error) {
     calls.swap(calls_);
   }
   for (Call& entry : calls)
-    entry.call.fail(error);
+    entry.call.refuse(error);
 }
 
 }  // namespace batchrpc

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "batchrpc/base/executor.hpp"
-#include "batchrpc/call/remote_call.hpp"
 #include "batchrpc/transport/loop.hpp"
 #include "call/function_table.hpp"
+#include "call/incoming_call.hpp"
 
 namespace batchrpc {
 
@@ -20,14 +20,14 @@ namespace batchrpc {
 class ParkedCalls : public std::enable_shared_from_this<ParkedCalls> {
  public:
   /// Looks up the function again, and runs the call or fails it.
-  using RunAgain = std::function<void(detail::IncomingCall)>;
+  using RunAgain = std::function<void(detail::WaitingCall)>;
 
   /// `functions` must outlive this. `runner` runs the calls.
   ParkedCalls(std::shared_ptr<Loop> loop, std::shared_ptr<Executor> runner,
               const FunctionTable& functions);
 
   /// Takes the call and returns true, unless the time for waiting is over or too many calls wait.
-  bool park(const std::string& function, detail::IncomingCall& call, RunAgain again);
+  bool park(const std::string& function, detail::WaitingCall& call, RunAgain again);
   /// Runs the calls that waited for `function`, which is in the table now.
   void exposed(std::string_view function);
   /// From `end` on no call waits. Without this call, calls wait without limit.
@@ -42,7 +42,7 @@ class ParkedCalls : public std::enable_shared_from_this<ParkedCalls> {
 
   struct Call {
     std::string function;
-    detail::IncomingCall call;
+    detail::WaitingCall call;
     RunAgain again;
   };
   template <class Which>

@@ -46,7 +46,7 @@ void VectorEnv::State::send_step(const Order& order, Bytes actions) {
       using Traits = detail::FunctionTraits<env::StepFunction>;
       const std::string name = env::step_name(options_.service);
       const auto key = detail::function_key(
-          name, detail::WireSignature<Traits::Result, Traits::Arguments>::text());
+          name, detail::CallSignature<Traits::Result, Traits::Arguments>::text());
       const auto submit = [&](const detail::FunctionKey& function, detail::OutgoingOptions&& how,
                               Encoder& encoder, detail::ReplyHandler&& handler) {
         node.submit(options_.workers[worker_of(order.group)], function, std::move(how), encoder,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "batchrpc/base/export.hpp"
+#include "batchrpc/call/call_context.hpp"
 #include "batchrpc/call/call_extras.hpp"
 #include "batchrpc/call/remote_call.hpp"
 #include "batchrpc/trace/operator_source.hpp"

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -8,7 +9,7 @@
 #include "batchrpc/call/exposed.hpp"
 #include "batchrpc/call/function_kind.hpp"
 #include "batchrpc/call/receive_plan.hpp"
-#include "batchrpc/call/remote_call.hpp"
+#include "call/incoming_call.hpp"
 #include "metrics/node_counters.hpp"
 
 namespace batchrpc {
@@ -24,10 +25,11 @@ struct CalledFunction {
   std::weak_ptr<detail::ExposedFunction> exposed{};  ///< found for it by the CallSink last
 };
 
-/// The node at which a call has arrived, and the time.
+/// The node at which a call has arrived, the time, and the size.
 struct CallArrival {
   const std::shared_ptr<LocalNode>& node;  ///< the node whose function runs, for codecs
   std::uint64_t at = 0;                    ///< in ticks of Loop::ticks()
+  std::size_t bytes = 0;                   ///< of its arguments
 };
 
 /// Takes the calls that sessions have read, and gets them answered. A session uses it on its loop.
@@ -38,8 +40,8 @@ class CallSink {
   /// A peer has defined a function for its calls. It may be exposed or not.
   [[nodiscard]] virtual CalledFunction define(std::string name, std::string signature) = 0;
   /// Runs the call, now or later, or answers it with the reason for the refusal. When this returns,
-  /// the call is answered or moved from.
-  virtual void take(CalledFunction& called, detail::IncomingCall& call,
+  /// the call is answered or kept.
+  virtual void take(CalledFunction& called, detail::ArrivedCall&& call,
                     const CallArrival& arrival) = 0;
   /// A call has come, and its payloads follow. Asks its function (ExposedFunction::announce) if
   /// that is exposed and may run. Throws NotFound, BadSignature, or any exception of the function.

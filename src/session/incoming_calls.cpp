@@ -155,9 +155,9 @@ std::optional<TimePoint> IncomingCalls::deadline_of(const wire::FrameView& frame
                                               std::optional<TimePoint> deadline) {
   if (refuses_for_replies(function, frame)) return;
   detail::CallArguments arguments{.segment = frame.segment(), .payloads = std::move(payloads)};
-  detail::IncomingCall call(*this, frame.header.id, (frame.header.flags & wire::kNoReply) == 0,
-                            context_of(function, frame, deadline), arguments);
-  hand_over(function, call);
+  detail::ArrivedCall call(*this, frame.header.id, (frame.header.flags & wire::kNoReply) == 0,
+                           context_of(function, frame, deadline), arguments);
+  hand_over(function, std::move(call));
 }
 
 // Runs a call that has waited since its frame came.
@@ -170,14 +170,20 @@ void IncomingCalls::dispatch_late(PayloadAssembler::Whole whole) {
   detail::CallArguments arguments{.segment = frame.segment(),
                                   .payloads = std::move(whole.payloads),
                                   .receive_plan = std::move(whole.kept)};
-  detail::IncomingCall call(*this, frame.header.id, wants_reply,
-                            context_of(function, frame, whole.deadline), arguments);
-  call.set_waited();
-  hand_over(function, call);
+  detail::ArrivedCall call(*this, frame.header.id, wants_reply,
+                           context_of(function, frame, whole.deadline), arguments);
+  if (!call.is_late()) return hand_over(function, std::move(call));
+  if (function.of_program) {
+    if (FunctionCounters* const counters = sink_.counters_of(function))
+      call.count_by(*counters, link_->connection().read_at(), call.bytes());
+  }
+  call.refuse_late();
 }
 
-void IncomingCalls::hand_over(CalledFunction& function, detail::IncomingCall& call) {
-  sink_.take(function, call, {.node = link_->node(), .at = link_->connection().read_at()});
+void IncomingCalls::hand_over(CalledFunction& function, detail::ArrivedCall&& call) {
+  const CallArrival arrival{
+      .node = link_->node(), .at = link_->connection().read_at(), .bytes = call.bytes()};
+  sink_.take(function, std::move(call), arrival);
 }
 
 // --- the end of calls

@@ -10,7 +10,8 @@
 
 #include "batchrpc/call/call_context.hpp"
 #include "batchrpc/call/receive_plan.hpp"
-#include "batchrpc/call/remote_call.hpp"
+#include "batchrpc/call/running_call.hpp"
+#include "call/incoming_call.hpp"
 #include "session/call_order.hpp"
 #include "session/call_sink.hpp"
 #include "session/in_flight_calls.hpp"
@@ -82,7 +83,7 @@ class IncomingCalls final : public detail::ReplySink,
   void dispatch(CalledFunction& function, const wire::FrameView& frame,
                 std::vector<Bytes>& payloads, std::optional<TimePoint> deadline);
   void dispatch_late(PayloadAssembler::Whole call);
-  void hand_over(CalledFunction& function, detail::IncomingCall& call);
+  void hand_over(CalledFunction& function, detail::ArrivedCall&& call);
   [[nodiscard]] bool refuses_for_replies(const CalledFunction& function,
                                          const wire::FrameView& frame);
   [[nodiscard]] detail::ReceivePlan announce(CalledFunction& function, const wire::FrameView& frame,

@@ -175,7 +175,7 @@ std::optional<std::vector<IValue>> fill(const FunctionSchema& schema,
   return stack;
 }
 
-bool may_take(const FunctionSchema& schema, const std::vector<WireStruct::Field>& fields) {
+bool may_take(const FunctionSchema& schema, const std::vector<RuntimeStruct::Field>& fields) {
   if (!takes_so_many(schema, fields.size(), true)) return false;
   for (std::size_t i = 0; i < fields.size(); ++i) {
     const auto samples = fields[i].type->samples();

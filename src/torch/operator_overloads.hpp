@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "torch/parsed_signature.hpp"
-#include "torch/wire_values.hpp"
+#include "torch/runtime_encoding.hpp"
 
 namespace batchrpc::detail {
 

@@ -36,8 +36,7 @@ class OperatorFunction final : public ExposedFunction {
 
   [[nodiscard]] std::string schema() const override { return overloads_.schemas(); }
 
-  void run(IncomingCall& call) noexcept override {
-    if (!call.begin()) return;
+  void run(RunningCall& call) noexcept override {
     bool began = false;
     try {
       call.own_payloads();

@@ -43,8 +43,8 @@ std::size_t find_parameters(std::string_view text) {
   return std::string_view::npos;
 }
 
-WireStruct::Field field_of(std::string_view text) {
-  WireStruct::Field field;
+RuntimeStruct::Field field_of(std::string_view text) {
+  RuntimeStruct::Field field;
   std::string list;
   if (const auto semicolon = text.rfind(';'); semicolon != std::string_view::npos) {
     // An array, [T;N], is a list on the wire.
@@ -56,7 +56,7 @@ WireStruct::Field field_of(std::string_view text) {
       list = std::string(text.substr(0, semicolon)) + "]";
     }
   }
-  field.type = find_wire_value(field.length ? std::string_view(list) : text);
+  field.type = find_encoding(field.length ? std::string_view(list) : text);
   if (field.type == nullptr) {
     throw BadSignature(
         "an operator has no " + std::string(text) +
@@ -66,13 +66,13 @@ WireStruct::Field field_of(std::string_view text) {
   return field;
 }
 
-std::vector<WireStruct::Field> fields_of(std::string_view text) {
+std::vector<RuntimeStruct::Field> fields_of(std::string_view text) {
   const auto parts = split(text);
-  if (parts.size() > WireStruct::kMostFields) {
+  if (parts.size() > RuntimeStruct::kMostFields) {
     throw BadSignature("an operator may not have more than " +
-                       std::to_string(WireStruct::kMostFields) + " arguments or results");
+                       std::to_string(RuntimeStruct::kMostFields) + " arguments or results");
   }
-  std::vector<WireStruct::Field> fields;
+  std::vector<RuntimeStruct::Field> fields;
   for (const std::string_view part : parts)
     fields.push_back(field_of(part));
   return fields;
@@ -87,13 +87,13 @@ ParsedSignature ParsedSignature::parse(std::string_view text) {
                        std::to_string(kMaxParsedSignature) + " characters");
   }
   ParsedSignature parsed;
-  parsed.arguments = WireStruct(fields_of(text.substr(open + 1, text.size() - open - 2)));
+  parsed.arguments = RuntimeStruct(fields_of(text.substr(open + 1, text.size() - open - 2)));
   const std::string_view result = text.substr(0, open);
   parsed.result = result;
   if (result == "void") return parsed;
   parsed.is_struct = result.starts_with('{') && result.ends_with('}');
   parsed.results =
-      WireStruct(fields_of(parsed.is_struct ? result.substr(1, result.size() - 2) : result));
+      RuntimeStruct(fields_of(parsed.is_struct ? result.substr(1, result.size() - 2) : result));
   if (!parsed.is_struct && parsed.results.fields().size() != 1) {
     throw BadSignature("the signature must have exactly one result");
   }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "batchrpc/wire/codec.hpp"
-#include "torch/wire_values.hpp"
+#include "torch/runtime_encoding.hpp"
 
 namespace batchrpc::detail {
 
@@ -23,10 +23,10 @@ struct ParsedSignature {
   /// Whether results of these types can be written.
   [[nodiscard]] bool holds_results(const std::vector<c10::TypePtr>& types) const;
 
-  WireStruct arguments;
+  RuntimeStruct arguments;
   std::string result;  ///< its text
   /// The result, or its members if it is a struct; nothing if it is void.
-  WireStruct results;
+  RuntimeStruct results;
   bool is_struct = false;
 };
 

@@ -70,7 +70,7 @@ class InprocConnection : public std::enable_shared_from_this<InprocConnection> {
   Side& other(int side) noexcept { return sides_[index(1 - side)]; }
   [[nodiscard]] std::string name() const;
 
-  // With mutex_ held:
+  // The caller must hold the mutex:
   [[nodiscard]] static TimePoint now(const Side& side);
   [[nodiscard]] bool reads_later(const Side& side) const;
   [[nodiscard]] bool is_readable(const Side& side) const;
@@ -81,7 +81,7 @@ class InprocConnection : public std::enable_shared_from_this<InprocConnection> {
   [[nodiscard]] bool is_immediate(const Side& to) const noexcept {
     return immediate_ && !to.held && to.under_way.empty();
   }
-  void hold_locked(int side, bool held);
+  void set_held(int side, bool held);
   void break_now(TraceEvents& events);
   void lose(Side& side, std::size_t bytes);
   void end(int side, TraceEvents& events);

@@ -66,17 +66,17 @@ void InprocConnection::cut() {
 void InprocConnection::silence() {
   const std::lock_guard lock(mutex_);
   if (killed_) return;  // which the other side is to hear of
-  hold_locked(0, true);
-  hold_locked(1, true);
+  set_held(0, true);
+  set_held(1, true);
   silent_ = true;
 }
 
 void InprocConnection::hold(int side, bool held) {
   const std::lock_guard lock(mutex_);
-  hold_locked(side, held);
+  set_held(side, held);
 }
 
-void InprocConnection::hold_locked(int side, bool held) {
+void InprocConnection::set_held(int side, bool held) {
   Side& self = sides_[index(side)];
   if (silent_ || std::exchange(self.held, held) == held) return;
   if (held) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 namespace batchrpc::detail {
 namespace {
@@ -52,8 +53,7 @@ bool LoopOwnership::acquire(Waiter& waiter, const std::optional<TimePoint>& dead
     return take(io_thread), true;
   }
   if (holder_ == Holder::io_thread) ask_to_yield();
-  Follower self{&waiter, false};
-  return follow(lock, self, deadline, io_thread);
+  return follow(std::move(lock), {&waiter, false}, deadline, io_thread);
 }
 
 bool LoopOwnership::resume(bool io_thread) {
@@ -62,11 +62,10 @@ bool LoopOwnership::resume(bool io_thread) {
   if (holder_ == Holder::nobody) return take(io_thread), true;
   if (holder_ != Holder::offered) ask_to_yield();
   Waiter never;
-  Follower self{&never, true};
-  return follow(lock, self, std::nullopt, io_thread);
+  return follow(std::move(lock), {&never, true}, std::nullopt, io_thread);
 }
 
-bool LoopOwnership::follow(std::unique_lock<std::mutex>& lock, Follower& self,
+bool LoopOwnership::follow(std::unique_lock<std::mutex> lock, Follower self,
                            const std::optional<TimePoint>& deadline, bool io_thread) {
   followers_.push_back(&self);
   while (true) {

@@ -79,11 +79,12 @@ class LoopOwnership {
   };
   enum class Holder : unsigned char { nobody, io_thread, waiting_thread, offered };
 
-  // With mutex_ held:
+  // Waits in line, without the lock, which it takes over.
+  bool follow(std::unique_lock<std::mutex> lock, Follower self,
+              const std::optional<TimePoint>& deadline, bool io_thread);
+  // The caller must hold the mutex:
   void take(bool io_thread);
   void pass_on();
-  bool follow(std::unique_lock<std::mutex>& lock, Follower& self,
-              const std::optional<TimePoint>& deadline, bool io_thread);
   [[nodiscard]] bool has_urgent() const noexcept;
   void ask_to_yield();
   void end_lease();

@@ -11,22 +11,22 @@ constexpr Word kIsPayload = 1;
 
 }  // namespace
 
-void BytesWireBase::fill_inline(Encoder& encoder, std::size_t place,
-                                std::span<const std::byte> bytes) {
+void BytesEncodingBase::fill_inline(Encoder& encoder, std::size_t place,
+                                    std::span<const std::byte> bytes) {
   encoder.words()[place + kSizeWord] = bytes.size();
   if (bytes.empty()) return;
   encoder.add_block(place + kInlinePointer, ElementSize::byte, bytes.data(), bytes.size(),
                     bytes.size());
 }
 
-void BytesWireBase::fill_payload(Encoder& encoder, std::size_t place, Bytes bytes) {
+void BytesEncodingBase::fill_payload(Encoder& encoder, std::size_t place, Bytes bytes) {
   Word* const data = encoder.words().data() + place;
   data[kSizeWord] = bytes.size();
   data[0] = kIsPayload;
   store(data, kPayloadOffset, encoder.add_payload(std::move(bytes)));
 }
 
-BytesWireBase::Received BytesWireBase::receive(Decoder& decoder, const StructView& view) {
+BytesEncodingBase::Received BytesEncodingBase::receive(Decoder& decoder, const StructView& view) {
   Received received;
   const auto kind = load<std::uint16_t>(view.data, 0);
   if (kind == kIsInline) {

@@ -21,7 +21,7 @@ class Function final : public ExposedFunction {
  public:
   Function() : ExposedFunction("f", "void()", {}) { ++alive; }
   ~Function() override { --alive; }
-  void run(IncomingCall& /*call*/) noexcept override {}
+  void run(RunningCall& /*call*/) noexcept override {}
   [[nodiscard]] std::string schema() const override { return {}; }
 
   static inline std::atomic<int> alive{0};

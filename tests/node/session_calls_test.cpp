@@ -50,7 +50,7 @@ class CountedFunction final : public detail::ExposedFunction {
     ++compared_;
     return ExposedFunction::with_signature(called_as);
   }
-  void run(detail::IncomingCall& call) noexcept override { function_->run(call); }
+  void run(detail::RunningCall& call) noexcept override { function_->run(call); }
   [[nodiscard]] std::string schema() const override { return function_->schema(); }
 
  private:

@@ -117,7 +117,7 @@ class Batcher<R(Args...)> {
    private:
     friend struct detail::HostedAccess;
     void exposed_on(const std::shared_ptr<Host>& host) const { state_->core->exposed_on(host); }
-    void take_call(detail::IncomingCall&& call) const {
+    void take_call(detail::RunningCall&& call) const {
       state_->template take<ManyRows<R>, ManyRows<Args>...>(detail::kOfMany, detail::Before<>{},
                                                             std::move(call), nullptr);
     }
@@ -160,7 +160,7 @@ class Batcher<R(Args...)> {
   // A node calls these, by detail::HostedAccess.
   void exposed_on(const std::shared_ptr<Host>& host) const { state_->core->exposed_on(host); }
   template <class... First>
-  void take_call(detail::IncomingCall&& call, std::shared_ptr<const void> owner = nullptr) const {
+  void take_call(detail::RunningCall&& call, std::shared_ptr<const void> owner = nullptr) const {
     state_->template take<R, Args...>(detail::kOfOne, detail::Before<First...>{}, std::move(call),
                                       std::move(owner));
   }

@@ -112,10 +112,10 @@ class BatcherState : public std::enable_shared_from_this<BatcherState<R, Args...
   }
 
   // Takes a peer's call. `owner` lives until that is answered.
-  template <class Value, class... Wire, class Kind, class... First>
-  void take(Kind kind, Before<First...> before, IncomingCall&& incoming,
+  template <class Value, class... Params, class Kind, class... First>
+  void take(Kind kind, Before<First...> before, RunningCall&& incoming,
             std::shared_ptr<const void> owner) const noexcept {
-    using Signature = WireSignature<Value, std::tuple<First..., Wire...>>;
+    using Signature = CallSignature<Value, std::tuple<First..., Params...>>;
     using Made = AnsweredCall<RemoteReply<Value>, R, Args...>;
     try {
       if constexpr (std::is_same_v<Kind, std::remove_cv_t<decltype(kOfOne)>>) {
@@ -177,13 +177,13 @@ class BatcherState : public std::enable_shared_from_this<BatcherState<R, Args...
   template <class... First>
   static auto decode_announced(Before<First...> /*before*/, Decoder& arguments) {
     using Announced =
-        WireSignature<R, std::tuple<First..., typename ReceiverOf<Args>::Announced...>>;
+        CallSignature<R, std::tuple<First..., typename ReceiverOf<Args>::Announced...>>;
     return without_first<sizeof...(First)>(Announced::decode(arguments));
   }
 
   // Copies small payloads, which have arrived already, to their place in the batch.
   template <std::size_t... I, class... First>
-  void place_payloads([[maybe_unused]] Before<First...> before, IncomingCall& call,
+  void place_payloads([[maybe_unused]] Before<First...> before, RunningCall& call,
                       std::index_sequence<I...>) const {
     if constexpr ((requires { typename BatchTraits<Args>::Receiver; } || ...)) {
       auto& payloads = call.payloads();
@@ -199,7 +199,7 @@ class BatcherState : public std::enable_shared_from_this<BatcherState<R, Args...
   template <class T, class Announced, class Receiver>
   void place_payload([[maybe_unused]] const Announced& row,
                      [[maybe_unused]] const Receiver& receiver,
-                     [[maybe_unused]] IncomingCall& call) const {
+                     [[maybe_unused]] RunningCall& call) const {
     if constexpr (requires { BatchTraits<T>::announced(row); }) {
       const AnnouncedPayload payload = BatchTraits<T>::announced(row);
       if (payload.bytes == 0 || payload.index >= call.payloads().size()) return;

@@ -186,7 +186,7 @@ class LocalReply {
 template <class Value>
 class RemoteReply {
  public:
-  RemoteReply(IncomingCall&& call, std::shared_ptr<const void> batcher,
+  RemoteReply(RunningCall&& call, std::shared_ptr<const void> batcher,
               std::shared_ptr<const void> owner)
       : batcher_(std::move(batcher)), owner_(std::move(owner)), call_(std::move(call)) {}
   bool operator()(Result<Value>&& result) noexcept {
@@ -219,7 +219,7 @@ class RemoteReply {
 
   std::shared_ptr<const void> batcher_;
   std::shared_ptr<const void> owner_;  // the object whose method the batcher is, if any
-  IncomingCall call_;
+  DeferredCall call_;
 };
 
 /// Takes a row out of its batcher when the remote call that it belongs to is cancelled.

@@ -183,7 +183,7 @@ void send_notification(const Submit& submit, const FunctionKey& key, OutgoingOpt
 template <class Traits>
 constexpr FunctionKey key_of(std::string_view name) {
   return function_key(name,
-                      WireSignature<typename Traits::Result, typename Traits::Arguments>::text());
+                      CallSignature<typename Traits::Result, typename Traits::Arguments>::text());
 }
 /// Returns the key of `F`, under its qualified name.
 template <auto F>

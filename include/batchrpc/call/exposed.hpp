@@ -14,6 +14,7 @@
 #include "batchrpc/call/host.hpp"
 #include "batchrpc/call/receive_plan.hpp"
 #include "batchrpc/call/remote_call.hpp"
+#include "batchrpc/call/running_call.hpp"
 #include "batchrpc/future/async_mutex.hpp"
 #include "batchrpc/wire/schema.hpp"
 #include "batchrpc/wire/signature.hpp"
@@ -52,7 +53,7 @@ struct HostedAccess {
   /// own; `owner` is kept until the call is answered. Does not throw. It runs as a short handler,
   /// and decodes the arguments itself.
   template <class... First, class Callable, class... Owner>
-  static void take_call(Callable& callable, IncomingCall&& call, Owner&&... owner) {
+  static void take_call(Callable& callable, RunningCall&& call, Owner&&... owner) {
     if constexpr (sizeof...(First) == 0) {
       callable.take_call(std::move(call), std::forward<Owner>(owner)...);
     } else {
@@ -104,8 +105,8 @@ class BATCHRPC_EXPORT ExposedFunction : public std::enable_shared_from_this<Expo
   [[nodiscard]] virtual std::shared_ptr<ExposedFunction> with_signature(std::string_view called_as);
   /// Calls under way go on, others do not begin. Thread-safe.
   virtual void take_back() noexcept { taken_back = true; }
-  /// Runs the function and answers the call: at once, or later, then `call` is moved away.
-  virtual void run(IncomingCall& call) noexcept = 0;
+  /// Runs the function and answers the call: at once, or later, as a DeferredCall.
+  virtual void run(RunningCall& call) noexcept = 0;
   /// A call has come whose payloads follow; `arguments` has none of them, and
   /// CallContext::current() says who calls. `gate` is of use to who holds the call. What is thrown
   /// counts as the default. On the driving thread, which it does not keep waiting.
@@ -125,11 +126,11 @@ class BATCHRPC_EXPORT ExposedFunction : public std::enable_shared_from_this<Expo
   std::string shown{};                   ///< its name as people know it, once it is exposed
 };
 
-/// The wire form of a signature, spread out of its tuple of arguments.
+/// The signature of a call: its text, its schema, and how its arguments are encoded.
 template <class Result, class Arguments>
-struct WireSignature;
+struct CallSignature;
 template <class Result, class... Arguments>
-struct WireSignature<Result, std::tuple<Arguments...>> {
+struct CallSignature<Result, std::tuple<Arguments...>> {
   static constexpr std::string_view text() { return signature<Result, Arguments...>(); }
   static std::string schema(std::string_view name) {
     return batchrpc::schema_text<Result, Arguments...>(name);
@@ -175,15 +176,14 @@ template <class Callable, class Traits>
 class TypedFunction final : public ExposedFunction {
   using Result = typename Traits::Result;
   using Arguments = typename Traits::Arguments;
-  using Wire = WireSignature<Result, Arguments>;
+  using Signature = CallSignature<Result, Arguments>;
 
  public:
   TypedFunction(std::string function_name, Callable callable, ExposeOptions how)
-      : ExposedFunction(std::move(function_name), std::string(Wire::text()), std::move(how)),
+      : ExposedFunction(std::move(function_name), std::string(Signature::text()), std::move(how)),
         callable_(std::move(callable)) {}
 
-  void run(IncomingCall& call) noexcept override {
-    if (!call.begin()) return;
+  void run(RunningCall& call) noexcept override {
     if constexpr (ToldOfHost<Callable>) {
       HostedAccess::take_call(callable_, std::move(call));
     } else if constexpr (Traits::kAsynchronous) {
@@ -202,10 +202,10 @@ class TypedFunction final : public ExposedFunction {
     }
   }
 
-  [[nodiscard]] std::string schema() const override { return Wire::schema(name); }
+  [[nodiscard]] std::string schema() const override { return Signature::schema(name); }
 
  private:
-  void run_at_once(IncomingCall& call) noexcept {
+  void run_at_once(RunningCall& call) noexcept {
     bool began = false;
     try {
       call.own_payloads();
@@ -213,7 +213,7 @@ class TypedFunction final : public ExposedFunction {
       {
         const ContextScope scope(call.context());
         Decoder decoder = call.arguments();
-        Arguments arguments = Wire::decode(decoder);
+        Arguments arguments = Signature::decode(decoder);
         began = true;
         if constexpr (std::is_void_v<Result>) {
           std::apply(callable_, std::move(arguments));
@@ -234,22 +234,20 @@ class TypedFunction final : public ExposedFunction {
   // is taken back or its node ends, a coroutine's reference parameters, views of the message. It is
   // itself what waits for the future.
   struct Running final : Callback, Pooled {
-    Running(std::shared_ptr<ExposedFunction> function, IncomingCall&& incoming)
-        : Callback(&answer, true), call(std::move(incoming)) {
-      call.keep(std::move(function));
-    }
-    IncomingCall call;  // with the function
+    Running(std::shared_ptr<ExposedFunction> function, RunningCall&& running)
+        : Callback(&answer, true), call(std::move(running), std::move(function)) {}
+    DeferredCall call;  // with the function
     std::optional<Arguments> arguments;
   };
 
-  void run_asynchronously(IncomingCall&& call) noexcept {
+  void run_asynchronously(RunningCall&& call) noexcept {
     auto running = std::make_unique<Running>(this->shared_from_this(), std::move(call));
     try {
       Future<Result> future;
       {
         const ContextScope scope(running->call.context());
         Decoder decoder = running->call.arguments();
-        running->arguments.emplace(Wire::decode(decoder));
+        running->arguments.emplace(Signature::decode(decoder));
         future = std::apply(callable_, std::move(*running->arguments));
       }
       if (!future.valid()) throw InvalidArgument("the function returned an empty future");
@@ -262,7 +260,7 @@ class TypedFunction final : public ExposedFunction {
   static void answer(Callback& self, StateBase& source) noexcept {
     const AmbientScope scope(nullptr);  // whoever completed the future
     const std::unique_ptr<Running> running(static_cast<Running*>(&self));
-    IncomingCall& call = running->call;
+    DeferredCall& call = running->call;
     try {
       const auto result = static_cast<State<Result>&>(source).take();
       const EncoderLease encoder;

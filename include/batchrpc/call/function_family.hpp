@@ -23,7 +23,7 @@ class BATCHRPC_EXPORT FunctionFamily : public ExposedFunction {
   std::shared_ptr<ExposedFunction> with_signature(std::string_view called_as) final;
   void take_back() noexcept final;
   /// Never called: calls go to what with_signature() gave.
-  void run(IncomingCall& call) noexcept final;
+  void run(RunningCall& call) noexcept final;
 
  private:
   /// The function for a signature that a peer chose, which may be any text: it has the family's

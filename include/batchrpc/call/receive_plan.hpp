@@ -28,7 +28,7 @@ class BATCHRPC_EXPORT TransferGate {
 /// than that may come as a whole before its sender hears that it is to wait: it runs, though the
 /// gate is shut.
 struct ReceivePlan {
-  /// Comes back with the call (IncomingCall::take_receive_plan). Let go of when that will never be:
+  /// Comes back with the call (RunningCall::take_receive_plan). Let go of when that will never be:
   /// it was cancelled, or its connection ended; on the driving thread, without a lock, as `target`
   /// is.
   std::shared_ptr<void> kept{};

@@ -198,7 +198,7 @@ struct BatchedMethod {
   Future<R> operator()(ObjectId object, Params... arguments) const;  // only states the signature
 
   void exposed_on(const std::shared_ptr<Host>& /*host*/) const {}
-  void take_call(IncomingCall&& incoming) const {
+  void take_call(RunningCall&& incoming) const {
     try {
       incoming.keep();
       Decoder arguments = incoming.arguments();
@@ -206,7 +206,7 @@ struct BatchedMethod {
       const CallContext context = incoming.context();
       const ContextScope scope(context);
       run_on_object(object, class_name<T>(),
-                    [host = host, call = std::move(incoming)](
+                    [host = host, call = DeferredCall(std::move(incoming))](
                         const Result<std::shared_ptr<void>>& found) mutable {
                       if (!found) {
                         call.fail(std::make_exception_ptr(DidNotRun{found.error()}));

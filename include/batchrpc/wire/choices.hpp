@@ -19,12 +19,12 @@ namespace batchrpc::detail {
 /// The common encoding of optional and unique_ptr. The null pointer is the absent value.
 ///     struct { union { none @0 :Void; some @1 :T; } }
 template <class Derived, class Holder, class T>
-struct OptionWire : WireDefaults {
+struct OptionEncoding : EncodingDefaults {
   using Parts = Types<T>;
   static constexpr Slot kSlot = Slot::pointer;
   static constexpr bool kStruct = true;
   static constexpr bool kLevel = false;
-  static constexpr auto kLayout = union_layout(std::array<Slot, 2>{Slot::none, Wire<T>::kSlot});
+  static constexpr auto kLayout = union_layout(std::array<Slot, 2>{Slot::none, Encoding<T>::kSlot});
   static constexpr StructSize kSize = kLayout.size;
 
   static void write(Encoder& encoder, std::size_t pointer, const Holder& value) {
@@ -56,7 +56,7 @@ struct OptionWire : WireDefaults {
 };
 
 template <class T>
-struct Builtin<std::optional<T>> : OptionWire<Builtin<std::optional<T>>, std::optional<T>, T> {
+struct Builtin<std::optional<T>> : OptionEncoding<Builtin<std::optional<T>>, std::optional<T>, T> {
   static std::optional<T> hold(Decoder& decoder, const StructView& view, std::uint32_t offset) {
     return std::optional<T>(read_field<T>(decoder, view, offset));
   }
@@ -64,7 +64,7 @@ struct Builtin<std::optional<T>> : OptionWire<Builtin<std::optional<T>>, std::op
 
 template <NotArray T>
 struct Builtin<std::unique_ptr<T>>
-    : OptionWire<Builtin<std::unique_ptr<T>>, std::unique_ptr<T>, std::remove_const_t<T>> {
+    : OptionEncoding<Builtin<std::unique_ptr<T>>, std::unique_ptr<T>, std::remove_const_t<T>> {
   static std::unique_ptr<T> hold(Decoder& decoder, const StructView& view, std::uint32_t offset) {
     decoder.charge(sizeof(T) / sizeof(Word) + 1);
     return std::unique_ptr<T>(new T(read_field<std::remove_const_t<T>>(decoder, view, offset)));
@@ -75,10 +75,12 @@ struct Builtin<std::unique_ptr<T>>
 /// first alternative's default.
 ///     struct { union { alternative0 @0 :A; alternative1 @1 :B; … } }
 template <class... T>
-struct Builtin<std::variant<T...>> : StructWire<Builtin<std::variant<T...>>, std::variant<T...>> {
+struct Builtin<std::variant<T...>>
+    : StructEncoding<Builtin<std::variant<T...>>, std::variant<T...>> {
   using Variant = std::variant<T...>;
   using Parts = Types<T...>;
-  static constexpr auto kLayout = union_layout(std::array<Slot, sizeof...(T)>{Wire<T>::kSlot...});
+  static constexpr auto kLayout =
+      union_layout(std::array<Slot, sizeof...(T)>{Encoding<T>::kSlot...});
   static constexpr StructSize kSize = kLayout.size;
 
   static void fill(Encoder& encoder, std::size_t place, const Variant& value) {

@@ -9,7 +9,7 @@
 namespace batchrpc {
 
 /// The extension point for your own types. Specialise it directly after the type, before any code
-/// encodes one.
+/// encodes one. `Wire` is the type in whose form your type travels.
 ///
 ///     template <>
 ///     struct batchrpc::Codec<Temperature> {
@@ -60,21 +60,21 @@ template <class T>
 concept NotArray = !std::is_array_v<T>;
 
 template <class T>
-struct CodecWire;
+struct CodecEncoding;
 template <class T>
-struct WireOf {
+struct EncodingOf {
   using type = Builtin<T>;
 };
 template <HasCodec T>
-struct WireOf<T> {
-  using type = CodecWire<T>;
+struct EncodingOf<T> {
+  using type = CodecEncoding<T>;
 };
-/// The wire type of T.
+/// How T is encoded: by the library itself, or as its codec's Wire.
 template <class T>
-using Wire = typename WireOf<T>::type;
+using Encoding = typename EncodingOf<T>::type;
 
 /// The defaults of all encodings; specialisations override them.
-struct WireDefaults {
+struct EncodingDefaults {
   static constexpr bool kDecodable = true;
   static constexpr bool kStruct = false;
   /// Whether encoding runs no user code, so that the encoder's words stay in place.
@@ -85,16 +85,16 @@ struct WireDefaults {
 
 /// Encodes a type with a Codec as the codec's Wire.
 template <class T>
-struct CodecWire : WireDefaults {
+struct CodecEncoding : EncodingDefaults {
   using Inner = typename Codec<T>::Wire;
-  using InnerWire = Wire<Inner>;
+  using InnerEncoding = Encoding<Inner>;
   using Parts = Types<Inner>;
 
-  static constexpr Slot kSlot = InnerWire::kSlot;
-  static constexpr bool kStruct = InnerWire::kStruct;
-  static constexpr bool kDecodable = InnerWire::kDecodable;
+  static constexpr Slot kSlot = InnerEncoding::kSlot;
+  static constexpr bool kStruct = InnerEncoding::kStruct;
+  static constexpr bool kDecodable = InnerEncoding::kDecodable;
   static constexpr bool kPlain = false;
-  static constexpr StructSize kSize = InnerWire::kSize;
+  static constexpr StructSize kSize = InnerEncoding::kSize;
 
   static decltype(auto) to_wire(Encoder& encoder, const T& value) {
     if constexpr (requires { Codec<T>::encode(value, encoder); }) {
@@ -111,25 +111,25 @@ struct CodecWire : WireDefaults {
     }
   }
 
-  static T make(Decoder& decoder) { return from_wire(decoder, InnerWire::make(decoder)); }
+  static T make(Decoder& decoder) { return from_wire(decoder, InnerEncoding::make(decoder)); }
   static auto pack(Encoder& encoder, const T& value) {
-    return InnerWire::pack(encoder, to_wire(encoder, value));
+    return InnerEncoding::pack(encoder, to_wire(encoder, value));
   }
   template <class Raw>
   static T unpack(Decoder& decoder, Raw raw) {
-    return from_wire(decoder, InnerWire::unpack(decoder, raw));
+    return from_wire(decoder, InnerEncoding::unpack(decoder, raw));
   }
   static void write(Encoder& encoder, std::size_t pointer, const T& value) {
-    InnerWire::write(encoder, pointer, to_wire(encoder, value));
+    InnerEncoding::write(encoder, pointer, to_wire(encoder, value));
   }
   static T read(Decoder& decoder, PointerRef pointer) {
-    return from_wire(decoder, InnerWire::read(decoder, pointer));
+    return from_wire(decoder, InnerEncoding::read(decoder, pointer));
   }
   static void fill(Encoder& encoder, std::size_t place, const T& value) {
-    InnerWire::fill(encoder, place, to_wire(encoder, value));
+    InnerEncoding::fill(encoder, place, to_wire(encoder, value));
   }
   static T take(Decoder& decoder, const StructView& view) {
-    return from_wire(decoder, InnerWire::take(decoder, view));
+    return from_wire(decoder, InnerEncoding::take(decoder, view));
   }
 };
 

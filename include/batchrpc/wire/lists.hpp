@@ -18,10 +18,10 @@ namespace batchrpc::detail {
 /// How a list's elements of type T are stored.
 template <class T>
 constexpr ElementSize element_size() {
-  if constexpr (Wire<T>::kStruct) {
+  if constexpr (Encoding<T>::kStruct) {
     return ElementSize::composite;
   } else {
-    switch (Wire<T>::kSlot) {
+    switch (Encoding<T>::kSlot) {
       case Slot::none:
         return ElementSize::none;
       case Slot::bit:
@@ -47,23 +47,23 @@ inline constexpr bool kCopiedAsBlock = is_block_element<T>();
 /// Writes `count` elements, starting with `first`.
 template <class T, class Iterator>
 void write_elements(Encoder& encoder, std::size_t pointer, Iterator first, std::size_t count) {
-  using W = Wire<T>;
+  using E = Encoding<T>;
   if (count == 0) return;  // the null pointer is the empty list
-  if constexpr (W::kStruct) {
-    constexpr StructSize size = W::kSize;
+  if constexpr (E::kStruct) {
+    constexpr StructSize size = E::kSize;
     std::size_t place = encoder.add_structs(pointer, count, size);
     for (std::size_t i = 0; i < count; ++i, ++first, place += size.words()) {
-      W::fill(encoder, place, *first);
+      E::fill(encoder, place, *first);
     }
-  } else if constexpr (W::kSlot == Slot::none) {
+  } else if constexpr (E::kSlot == Slot::none) {
     encoder.add_list(pointer, ElementSize::none, count);
   } else {
     const std::size_t place = encoder.add_list(pointer, element_size<T>(), count);
     for (std::size_t i = 0; i < count; ++i, ++first) {
-      if constexpr (W::kSlot == Slot::pointer) {
-        W::write(encoder, place + i, *first);
+      if constexpr (E::kSlot == Slot::pointer) {
+        E::write(encoder, place + i, *first);
       } else {
-        const auto raw = W::pack(encoder, *first);
+        const auto raw = E::pack(encoder, *first);
         store(encoder.words().data() + place, static_cast<std::uint32_t>(i), raw);
       }
     }
@@ -80,21 +80,21 @@ void write_block(Encoder& encoder, std::size_t pointer, std::span<const T> value
 /// The element `index` of a list that Decoder::list has checked.
 template <class T>
 T read_element(Decoder& decoder, const ListView& list, std::uint32_t index) {
-  using W = Wire<T>;
-  if constexpr (W::kStruct) {
-    constexpr StructSize size = W::kSize;
+  using E = Encoding<T>;
+  if constexpr (E::kStruct) {
+    constexpr StructSize size = E::kSize;
     Word room[size.data == 0 ? 1 : size.data];
-    return W::take(decoder, decoder.element(list, index, size, room));
-  } else if constexpr (W::kSlot == Slot::none) {
-    return W::make(decoder);
-  } else if constexpr (W::kSlot == Slot::pointer) {
-    return W::read(decoder, decoder.pointer_element(list, index));
+    return E::take(decoder, decoder.element(list, index, size, room));
+  } else if constexpr (E::kSlot == Slot::none) {
+    return E::make(decoder);
+  } else if constexpr (E::kSlot == Slot::pointer) {
+    return E::read(decoder, decoder.pointer_element(list, index));
   } else {
     using Raw = typename RawOf<T>::type;
     if (list.size == ElementSize::composite) {
-      return W::unpack(decoder, load<Raw>(decoder.data_element(list, index), 0));
+      return E::unpack(decoder, load<Raw>(decoder.data_element(list, index), 0));
     }
-    return W::unpack(decoder, load<Raw>(decoder.words() + list.first, index));
+    return E::unpack(decoder, load<Raw>(decoder.words() + list.first, index));
   }
 }
 
@@ -105,7 +105,7 @@ const T* block_of(const Decoder& decoder, const ListView& list) {
   return reinterpret_cast<const T*>(decoder.words() + list.first);
 }
 
-struct ListWire : WireDefaults {
+struct ListEncoding : EncodingDefaults {
   static constexpr Slot kSlot = Slot::pointer;
 };
 
@@ -176,7 +176,7 @@ constexpr std::size_t memory_of_element() {
 }
 
 template <Sequence C>
-struct Builtin<C> : ListWire {
+struct Builtin<C> : ListEncoding {
   using T = typename C::value_type;
   using Parts = Types<T>;
   static constexpr bool kBlock = kCopiedAsBlock<T> && requires(const C& c) { c.data(); };
@@ -220,7 +220,7 @@ struct Builtin<C> : ListWire {
 /// A span can be sent. A received span of constant numbers is a view into the message and is valid
 /// during the handler's call.
 template <class T>
-struct Builtin<std::span<T>> : ListWire {
+struct Builtin<std::span<T>> : ListEncoding {
   using Element = std::remove_cv_t<T>;
   using Parts = Types<Element>;
   static constexpr bool kDecodable = std::is_const_v<T> && kCopiedAsBlock<Element>;
@@ -248,7 +248,7 @@ struct Builtin<std::span<T>> : ListWire {
 
 /// Arrays are lists with exactly N elements. The null pointer means N default values.
 template <class T, std::size_t N>
-struct ArrayWire : ListWire {
+struct ArrayEncoding : ListEncoding {
   using Parts = Types<T>;
 
   template <class Writer>
@@ -268,19 +268,19 @@ struct ArrayWire : ListWire {
   }
   static T at(Decoder& decoder, const ListView& list, std::uint32_t index) {
     if (list.count != 0) return read_element<T>(decoder, list, index);
-    if constexpr (Wire<T>::kSlot == Slot::none) {
-      return Wire<T>::make(decoder);
-    } else if constexpr (Wire<T>::kSlot == Slot::pointer) {
-      return Wire<T>::read(decoder, {});
+    if constexpr (Encoding<T>::kSlot == Slot::none) {
+      return Encoding<T>::make(decoder);
+    } else if constexpr (Encoding<T>::kSlot == Slot::pointer) {
+      return Encoding<T>::read(decoder, {});
     } else {
-      return Wire<T>::unpack(decoder, typename RawOf<T>::type{});
+      return Encoding<T>::unpack(decoder, typename RawOf<T>::type{});
     }
   }
 };
 
 template <class T, std::size_t N>
-struct Builtin<std::array<T, N>> : ArrayWire<T, N> {
-  using Base = ArrayWire<T, N>;
+struct Builtin<std::array<T, N>> : ArrayEncoding<T, N> {
+  using Base = ArrayEncoding<T, N>;
 
   static void write(Encoder& encoder, std::size_t pointer, const std::array<T, N>& value) {
     if constexpr (kCopiedAsBlock<T>) {
@@ -323,8 +323,8 @@ struct Builtin<std::array<T, N>> : ArrayWire<T, N> {
 /// Arrays as members of aggregates. Not arrays of char, which could be text or numbers, and not
 /// arrays of arrays.
 template <NotArray T, std::size_t N>
-struct Builtin<T[N]> : ArrayWire<T, N> {
-  using Base = ArrayWire<T, N>;
+struct Builtin<T[N]> : ArrayEncoding<T, N> {
+  using Base = ArrayEncoding<T, N>;
 
   static void write(Encoder& encoder, std::size_t pointer, const T (&value)[N]) {
     write_elements<T>(encoder, pointer, &value[0], N);

@@ -36,7 +36,7 @@ void check_bucket([[maybe_unused]] const C& result,
 
 /// A duplicate element is a BadMessage unless the set allows it (multiset).
 template <Set C>
-struct Builtin<C> : ListWire {
+struct Builtin<C> : ListEncoding {
   using T = typename C::key_type;
   using Parts = Types<T>;
 
@@ -67,7 +67,7 @@ struct Builtin<C> : ListWire {
 /// A duplicate key is a BadMessage unless the map allows it (multimap). Unordered maps arrive
 /// equal, but not necessarily in the same order.
 template <Map C>
-struct Builtin<C> : ListWire {
+struct Builtin<C> : ListEncoding {
   using Key = typename C::key_type;
   using Value = typename C::mapped_type;
   using Parts = Types<Key, Value>;

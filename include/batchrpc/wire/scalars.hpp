@@ -54,7 +54,7 @@ constexpr bool is_block_element() {
 }
 
 template <Number T>
-struct Builtin<T> : WireDefaults {
+struct Builtin<T> : EncodingDefaults {
   using Parts = Types<>;
   using Raw = UnsignedOf<sizeof(T)>;
   static constexpr Slot kSlot = kSlotOf<sizeof(T)>;
@@ -74,7 +74,7 @@ struct Builtin<T> : WireDefaults {
 };
 
 template <>
-struct Builtin<bool> : WireDefaults {
+struct Builtin<bool> : EncodingDefaults {
   using Parts = Types<>;
   using Raw = bool;
   static constexpr Slot kSlot = Slot::bit;
@@ -94,7 +94,7 @@ concept Enum = std::is_enum_v<T> && HasBuiltin<std::underlying_type_t<T>>;
 /// Enums, including std::byte, are encoded as their underlying integer. Any of its values may
 /// arrive.
 template <Enum T>
-struct Builtin<T> : WireDefaults {
+struct Builtin<T> : EncodingDefaults {
   using Parts = Types<>;
   using Underlying = std::underlying_type_t<T>;
   using Raw = typename Builtin<Underlying>::Raw;
@@ -112,7 +112,7 @@ struct Builtin<T> : WireDefaults {
 };
 
 template <>
-struct Builtin<std::monostate> : WireDefaults {
+struct Builtin<std::monostate> : EncodingDefaults {
   using Parts = Types<>;
   static constexpr Slot kSlot = Slot::none;
 
@@ -126,7 +126,7 @@ struct Builtin<std::monostate> : WireDefaults {
 
 /// A count of the duration's own period, as 64 bits whatever the representation's size.
 template <Number Rep, class Period>
-struct Builtin<std::chrono::duration<Rep, Period>> : WireDefaults {
+struct Builtin<std::chrono::duration<Rep, Period>> : EncodingDefaults {
   using Parts = Types<>;
   using Raw = std::uint64_t;
   using Duration = std::chrono::duration<Rep, Period>;
@@ -165,7 +165,7 @@ struct Builtin<std::chrono::duration<Rep, Period>> : WireDefaults {
 
 /// The duration since the clock's epoch. A steady clock's epoch differs between machines.
 template <class Clock, HasBuiltin Duration>
-struct Builtin<std::chrono::time_point<Clock, Duration>> : WireDefaults {
+struct Builtin<std::chrono::time_point<Clock, Duration>> : EncodingDefaults {
   using Parts = Types<>;
   using Raw = std::uint64_t;
   using Time = std::chrono::time_point<Clock, Duration>;

@@ -15,7 +15,7 @@ namespace batchrpc::detail {
 
 /// Text may contain any bytes, even NULs. Cap'n Proto's tools expect UTF-8.
 template <class T>
-struct TextWire : WireDefaults {
+struct TextEncoding : EncodingDefaults {
   using Parts = Types<>;
   static constexpr Slot kSlot = Slot::pointer;
 
@@ -32,14 +32,14 @@ struct TextWire : WireDefaults {
 
 template <class Traits, class Allocator>
 struct Builtin<std::basic_string<char, Traits, Allocator>>
-    : TextWire<std::basic_string<char, Traits, Allocator>> {};
+    : TextEncoding<std::basic_string<char, Traits, Allocator>> {};
 
 /// A received view refers to the message and is valid during the handler's call.
 template <>
-struct Builtin<std::string_view> : TextWire<std::string_view> {};
+struct Builtin<std::string_view> : TextEncoding<std::string_view> {};
 
 template <>
-struct Builtin<const char*> : TextWire<const char*> {
+struct Builtin<const char*> : TextEncoding<const char*> {
   static constexpr bool kDecodable = false;
 };
 template <>
@@ -64,7 +64,7 @@ inline constexpr std::size_t kInlineBytes = 16 * 1024;
 ///       size @2 :UInt64;
 ///     }
 /// in which `payload` is the index of a payload.
-struct BytesWireBase : WireDefaults {
+struct BytesEncodingBase : EncodingDefaults {
   using Parts = Types<>;
   static constexpr Slot kSlot = Slot::pointer;
   static constexpr bool kStruct = true;
@@ -88,7 +88,7 @@ struct BytesWireBase : WireDefaults {
 };
 
 template <class Derived, class T>
-struct BytesWire : BytesWireBase {
+struct BytesEncoding : BytesEncodingBase {
   static void write(Encoder& encoder, std::size_t pointer, const T& value) {
     if (value.size() != 0) Derived::fill(encoder, encoder.add_struct(pointer, kSize), value);
   }
@@ -103,7 +103,7 @@ inline constexpr std::size_t kBytesWords = 16;
 
 /// Large values are sent from their own memory. Received values share the receive buffer.
 template <>
-struct Builtin<Bytes> : BytesWire<Builtin<Bytes>, Bytes> {
+struct Builtin<Bytes> : BytesEncoding<Builtin<Bytes>, Bytes> {
   static void fill(Encoder& encoder, std::size_t place, const Bytes& value) {
     if (value.size() <= kInlineBytes) {
       fill_inline(encoder, place, value.span());
@@ -123,7 +123,7 @@ struct Builtin<Bytes> : BytesWire<Builtin<Bytes>, Bytes> {
 /// A received view refers to the message or payload and is valid during the handler's call.
 template <>
 struct Builtin<std::span<const std::byte>>
-    : BytesWire<Builtin<std::span<const std::byte>>, std::span<const std::byte>> {
+    : BytesEncoding<Builtin<std::span<const std::byte>>, std::span<const std::byte>> {
   static void fill(Encoder& encoder, std::size_t place, std::span<const std::byte> value) {
     if (value.size() <= kInlineBytes) {
       fill_inline(encoder, place, value);
@@ -146,17 +146,17 @@ struct Builtin<std::span<std::byte>> : Builtin<std::span<const std::byte>> {
 /// Copied on both sides.
 template <class Allocator>
 struct Builtin<std::vector<std::byte, Allocator>>
-    : BytesWire<Builtin<std::vector<std::byte, Allocator>>, std::vector<std::byte, Allocator>> {
+    : BytesEncoding<Builtin<std::vector<std::byte, Allocator>>, std::vector<std::byte, Allocator>> {
   using Vector = std::vector<std::byte, Allocator>;
   static void fill(Encoder& encoder, std::size_t place, const Vector& value) {
     if (value.size() <= kInlineBytes) {
-      BytesWireBase::fill_inline(encoder, place, value);
+      BytesEncodingBase::fill_inline(encoder, place, value);
     } else {
-      BytesWireBase::fill_payload(encoder, place, Bytes::copy(value));
+      BytesEncodingBase::fill_payload(encoder, place, Bytes::copy(value));
     }
   }
   static Vector take(Decoder& decoder, const StructView& view) {
-    const auto received = BytesWireBase::receive(decoder, view);
+    const auto received = BytesEncodingBase::receive(decoder, view);
     std::span<const std::byte> bytes = received.bytes;
     if (received.payload != nullptr) {
       bytes = received.payload->span();

@@ -15,13 +15,13 @@ namespace batchrpc::detail {
 /// Reads the field of type T at `offset` of `view`.
 template <class T>
 T read_field(Decoder& decoder, const StructView& view, std::uint32_t offset) {
-  using W = Wire<T>;
-  if constexpr (W::kSlot == Slot::none) {
-    return W::make(decoder);
-  } else if constexpr (W::kSlot == Slot::pointer) {
-    return W::read(decoder, decoder.pointer(view, offset));
+  using E = Encoding<T>;
+  if constexpr (E::kSlot == Slot::none) {
+    return E::make(decoder);
+  } else if constexpr (E::kSlot == Slot::pointer) {
+    return E::read(decoder, decoder.pointer(view, offset));
   } else {
-    return W::unpack(decoder, load<typename RawOf<T>::type>(view.data, offset));
+    return E::unpack(decoder, load<typename RawOf<T>::type>(view.data, offset));
   }
 }
 
@@ -30,11 +30,11 @@ T read_field(Decoder& decoder, const StructView& view, std::uint32_t offset) {
 template <class T>
 void write_field(Encoder& encoder, std::size_t place, std::size_t data_words, std::uint32_t offset,
                  const T& value) {
-  using W = Wire<T>;
-  if constexpr (W::kSlot == Slot::pointer) {
-    W::write(encoder, place + data_words + offset, value);
-  } else if constexpr (W::kSlot != Slot::none) {
-    const auto raw = W::pack(encoder, value);
+  using E = Encoding<T>;
+  if constexpr (E::kSlot == Slot::pointer) {
+    E::write(encoder, place + data_words + offset, value);
+  } else if constexpr (E::kSlot != Slot::none) {
+    const auto raw = E::pack(encoder, value);
     store(encoder.words().data() + place, offset, raw);
   }
 }
@@ -43,7 +43,7 @@ void write_field(Encoder& encoder, std::size_t place, std::size_t data_words, st
 template <class... Field>
 struct Fields {
   static constexpr auto kLayout =
-      struct_layout(std::array<Slot, sizeof...(Field)>{Wire<Field>::kSlot...});
+      struct_layout(std::array<Slot, sizeof...(Field)>{Encoding<Field>::kSlot...});
   static constexpr StructSize kSize = kLayout.size;
 
   static void fill(Encoder& encoder, std::size_t place, const Field&... value) {
@@ -70,11 +70,11 @@ struct Fields {
 
   template <class T>
   static constexpr bool kIsPlain =
-      Wire<T>::kSlot != Slot::pointer&& Wire<T>::kSlot != Slot::none&& Wire<T>::kPlain;
+      Encoding<T>::kSlot != Slot::pointer&& Encoding<T>::kSlot != Slot::none&& Encoding<T>::kPlain;
 
   template <class T>
   static void store_plain(Encoder& encoder, Word* data, std::uint32_t offset, const T& value) {
-    if constexpr (kIsPlain<T>) store(data, offset, Wire<T>::pack(encoder, value));
+    if constexpr (kIsPlain<T>) store(data, offset, Encoding<T>::pack(encoder, value));
   }
   template <class T>
   static void write_rest(Encoder& encoder, std::size_t place, std::uint32_t offset,
@@ -85,7 +85,7 @@ struct Fields {
 
 /// The pointer handling of all encodings that are structs. Derived has kSize, fill and take.
 template <class Derived, class T>
-struct StructWire : WireDefaults {
+struct StructEncoding : EncodingDefaults {
   static constexpr Slot kSlot = Slot::pointer;
   static constexpr bool kStruct = true;
 
@@ -114,7 +114,7 @@ constexpr void sign_fields(Writer& writer, Types<Part...>) {
 }
 
 template <class A, class B>
-struct Builtin<std::pair<A, B>> : StructWire<Builtin<std::pair<A, B>>, std::pair<A, B>> {
+struct Builtin<std::pair<A, B>> : StructEncoding<Builtin<std::pair<A, B>>, std::pair<A, B>> {
   using Parts = Types<A, B>;
   using Members = Fields<A, B>;
   static constexpr StructSize kSize = Members::kSize;
@@ -133,7 +133,7 @@ struct Builtin<std::pair<A, B>> : StructWire<Builtin<std::pair<A, B>>, std::pair
 };
 
 template <class... T>
-struct Builtin<std::tuple<T...>> : StructWire<Builtin<std::tuple<T...>>, std::tuple<T...>> {
+struct Builtin<std::tuple<T...>> : StructEncoding<Builtin<std::tuple<T...>>, std::tuple<T...>> {
   using Parts = Types<T...>;
   using Members = Fields<T...>;
   static constexpr StructSize kSize = Members::kSize;
@@ -167,7 +167,7 @@ struct FieldsOf<Types<T...>> {
 
 /// Encodes members in their order. Decoding ignores default member initialisers.
 template <Aggregate T>
-struct Builtin<T> : StructWire<Builtin<T>, T> {
+struct Builtin<T> : StructEncoding<Builtin<T>, T> {
   using Parts = MemberTypes<T>;
   using Members = typename FieldsOf<Parts>::type;
   static constexpr StructSize kSize = Members::kSize;
@@ -198,7 +198,8 @@ struct Builtin<T> : StructWire<Builtin<T>, T> {
   template <std::size_t I, class Member>
   static void take_into(Decoder& decoder, const StructView& view, Member& member) {
     if constexpr (std::is_array_v<Member>) {
-      Wire<Member>::read_into(decoder, decoder.pointer(view, Members::kLayout.offsets[I]), member);
+      Encoding<Member>::read_into(decoder, decoder.pointer(view, Members::kLayout.offsets[I]),
+                                  member);
     } else {
       member = Members::template get<I>(decoder, view);
     }

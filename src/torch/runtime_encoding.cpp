@@ -1,4 +1,4 @@
-#include "torch/wire_values.hpp"
+#include "torch/runtime_encoding.hpp"
 
 #include <ATen/ATen.h>
 #include <ATen/core/jit_type.h>
@@ -199,14 +199,14 @@ void write_value(Encoder& encoder, std::size_t place, std::size_t data_words, st
   write_field<T>(encoder, place, data_words, offset, ValueOf<T>::to(value));
 }
 
-using Table = std::map<std::string_view, WireValue>;
+using Table = std::map<std::string_view, RuntimeEncoding>;
 
 template <class T>
 void add(Table& table) {
   constexpr std::string_view kBefore = "void(";
   std::string_view text = signature<void, T>();
   text = text.substr(kBefore.size(), text.size() - kBefore.size() - 1);
-  table[text] = {Wire<T>::kSlot, &read_value<T>, &write_value<T>, &ValueOf<T>::holds,
+  table[text] = {Encoding<T>::kSlot, &read_value<T>, &write_value<T>, &ValueOf<T>::holds,
                  &ValueOf<T>::samples};
 }
 
@@ -235,7 +235,7 @@ IValue list_of(const c10::TypePtr& type, std::vector<IValue> values) {
   return list;
 }
 
-const WireValue* find_wire_value(std::string_view text) {
+const RuntimeEncoding* find_encoding(std::string_view text) {
   static const Table table = table_of<at::Tensor, bool, std::int8_t, std::int16_t, std::int32_t,
                                       std::int64_t, std::uint8_t, std::uint16_t, std::uint32_t,
                                       std::uint64_t, float, double, std::string, IValue>();
@@ -243,7 +243,7 @@ const WireValue* find_wire_value(std::string_view text) {
   return at != table.end() ? &at->second : nullptr;
 }
 
-WireStruct::WireStruct(std::vector<Field> fields) : fields_(std::move(fields)) {
+RuntimeStruct::RuntimeStruct(std::vector<Field> fields) : fields_(std::move(fields)) {
   std::vector<Slot> slots;
   for (const Field& field : fields_)
     slots.push_back(field.type->slot);
@@ -253,7 +253,7 @@ WireStruct::WireStruct(std::vector<Field> fields) : fields_(std::move(fields)) {
     fields_[i].offset = offsets[i];
 }
 
-std::vector<c10::IValue> WireStruct::read(Decoder& decoder, PointerRef pointer) const {
+std::vector<c10::IValue> RuntimeStruct::read(Decoder& decoder, PointerRef pointer) const {
   std::array<Word, kMostFields> room{};
   const StructView view = decoder.structure(pointer, size_, room.data());
   const Decoder::Nesting nesting(decoder);
@@ -268,8 +268,8 @@ std::vector<c10::IValue> WireStruct::read(Decoder& decoder, PointerRef pointer) 
   return values;
 }
 
-void WireStruct::write(Encoder& encoder, std::size_t pointer,
-                       c10::ArrayRef<c10::IValue> values) const {
+void RuntimeStruct::write(Encoder& encoder, std::size_t pointer,
+                          c10::ArrayRef<c10::IValue> values) const {
   const std::size_t place = encoder.add_struct(pointer, size_);
   for (std::size_t i = 0; i < fields_.size(); ++i) {
     const Field& field = fields_[i];

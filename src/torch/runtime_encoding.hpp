@@ -16,8 +16,8 @@
 /// (docs/wire.md).
 namespace batchrpc::detail {
 
-/// A wire type that an IValue can hold, and how its field is read and written.
-struct WireValue {
+/// How a field of a type is read and written that an IValue can hold.
+struct RuntimeEncoding {
   Slot slot = Slot::none;
   /// Reads undefined tensors as None. Throws BadMessage, or InvalidArgument for a number that does
   /// not fit a signed 64-bit integer.
@@ -33,23 +33,23 @@ struct WireValue {
 
 /// Finds a type by its text in signatures, such as `tensor`, `[i64]`, `f32?`; null if there is
 /// none.
-[[nodiscard]] const WireValue* find_wire_value(std::string_view text);
+[[nodiscard]] const RuntimeEncoding* find_encoding(std::string_view text);
 
 /// A list of `values`, whose elements have `type`; where a tensor is None, optional tensors.
 [[nodiscard]] c10::IValue list_of(const c10::TypePtr& type, std::vector<c10::IValue> values);
 
 /// Structs whose fields are of such types.
-class WireStruct {
+class RuntimeStruct {
  public:
   struct Field {
-    const WireValue* type = nullptr;
+    const RuntimeEncoding* type = nullptr;
     std::optional<std::uint64_t> length{};  ///< of an array
     std::uint32_t offset = 0;
   };
   static constexpr std::size_t kMostFields = 64;
 
-  WireStruct() = default;
-  explicit WireStruct(std::vector<Field> fields);
+  RuntimeStruct() = default;
+  explicit RuntimeStruct(std::vector<Field> fields);
 
   [[nodiscard]] const std::vector<Field>& fields() const noexcept { return fields_; }
   [[nodiscard]] std::vector<c10::IValue> read(Decoder& decoder, PointerRef pointer) const;

@@ -1,0 +1,23 @@
+#include "call/incoming_call.hpp"
+
+#include "batchrpc/base/error.hpp"
+
+namespace batchrpc::detail {
+
+void IncomingCall::refuse_late() {
+  refuse(std::make_exception_ptr(
+      TimedOut("the call's time was over before it could start; it never ran", false)));
+}
+
+RunningCall* WaitingCall::begin() && {
+  note_begun();
+  if (!context().call()->start()) return nullptr;  // it was cancelled
+  if (is_late()) {
+    refuse_late();
+    return nullptr;
+  }
+  if (permit() != nullptr) permit()->ran = true;
+  return this;
+}
+
+}  // namespace batchrpc::detail
