@@ -155,7 +155,7 @@ Aggregator::Refusal Aggregator::refusal(BatchCall& call) {
   if (const CallContext* context = CallContext::current()) {
     if (!call.caller) call.caller = context->shared_caller();
     if (!call.deadline) call.deadline = context->deadline();
-    call.extras = context->extras();
+    call.extras = detail::ContextAccess::extras(*context);
   }
   if (host_.has_left(call)) {
     return {std::make_exception_ptr(PeerLost("the row's caller is gone", false)),

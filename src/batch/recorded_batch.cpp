@@ -18,12 +18,12 @@ CallRecording* recording_of(const BatchCall& call) {
 RecordingScope::RecordingScope(const Ref<const CallExtras>& recorded) {
   if (!recorded || !recorded->recording) return;
   context_.emplace();
-  context_->set_extras(recorded);
-  outer_ = CallContext::exchange_current(&*context_);
+  detail::ContextAccess::set_extras(*context_, recorded);
+  outer_ = detail::ContextAccess::exchange_current(&*context_);
 }
 
 RecordingScope::~RecordingScope() {
-  if (context_) CallContext::exchange_current(outer_);
+  if (context_) detail::ContextAccess::exchange_current(outer_);
 }
 
 void record_run(TakenBatch& batch, std::size_t first, std::size_t last) {

@@ -27,7 +27,7 @@ const CallContext* CallContext::current() noexcept {
   return of_call ? context : nullptr;
 }
 
-const detail::CallExtras* CallContext::current_extras() noexcept {
+const detail::CallExtras* detail::ContextAccess::current_extras() noexcept {
   const CallContext* const context = ambient();
   return context != nullptr ? context->extras_.get() : nullptr;
 }
@@ -53,7 +53,7 @@ std::optional<std::string_view> CallContext::metadata(std::string_view key) cons
   return std::nullopt;
 }
 
-const CallContext* CallContext::exchange_current(const CallContext* context) noexcept {
+const CallContext* detail::ContextAccess::exchange_current(const CallContext* context) noexcept {
   return static_cast<const CallContext*>(Ambient::exchange_current(context));
 }
 
@@ -62,7 +62,7 @@ std::shared_ptr<const detail::Ambient> CallContext::share() const {
   if (!extras_) return nullptr;
   // The call is answered at once: later work is part of its trace, but not of the call.
   auto rest = std::make_shared<CallContext>();
-  rest->set_extras(extras_);
+  detail::ContextAccess::set_extras(*rest, extras_);
   return rest;
 }
 
@@ -73,7 +73,9 @@ std::optional<Duration> CallContext::time_left() const {
 
 bool CallContext::cancelled() const noexcept { return call_ && call_->cancelled(); }
 
-bool CallContext::is_under_way() const noexcept { return !call_ || call_->under_way(); }
+bool detail::ContextAccess::is_under_way(const CallContext& context) noexcept {
+  return !context.call_ || context.call_->under_way();
+}
 
 std::stop_token CallContext::stop_token() const {
   return call_ ? call_->stop_token() : std::stop_token();
@@ -85,14 +87,14 @@ Future<void> CallContext::when_cancelled() const {
       BrokenPromise("a call that is answered at once can not be cancelled"));
 }
 
-std::exception_ptr CallContext::over() const {
-  if (cancelled()) {
+std::exception_ptr detail::ContextAccess::over(const CallContext& context) {
+  if (context.cancelled()) {
     return std::make_exception_ptr(
         Cancelled("the call was cancelled before this could start; it never ran", false));
   }
-  if (time_left() == Duration::zero()) {
+  if (context.time_left() == Duration::zero()) {
     return std::make_exception_ptr(
-        TimedOut("the time of the call was over before this could start; it never ran", false));
+        TimedOut("the deadline of the call passed before this could start; it never ran", false));
   }
   return nullptr;
 }

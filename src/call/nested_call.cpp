@@ -24,7 +24,7 @@ Duration timeout_of(const detail::FunctionKey& function, const detail::OutgoingO
                         "(CallOptions::detached)",
                     false);
   }
-  const auto left = outer->is_under_way() ? outer->time_left() : std::nullopt;
+  const auto left = detail::ContextAccess::is_under_way(*outer) ? outer->time_left() : std::nullopt;
   if (!left) return own;
   if (*left == Duration::zero()) {
     throw TimedOut(name() + " was called in a call whose own time was over; it never ran " +

@@ -22,7 +22,7 @@ class NestedCall final : public detail::CancelHook {
   /// be cancelled.
   [[nodiscard]] static detail::Ref<detail::CallState> call_around() noexcept {
     const CallContext* const context = CallContext::current();
-    return context != nullptr ? context->call() : nullptr;
+    return context != nullptr ? detail::ContextAccess::call(*context) : nullptr;
   }
   explicit NestedCall(detail::Ref<detail::CallState> outer) noexcept : outer_(std::move(outer)) {}
   ~NestedCall() override { detach(); }

@@ -35,10 +35,10 @@ void own_payloads(std::vector<Bytes>& payloads) {
 }
 
 void RunningCall::keep(std::shared_ptr<ExposedFunction> function) {
-  if (!context_.call()) {
+  if (!ContextAccess::call(context_)) {
     make_state(true, std::move(function));
   } else if (function) {
-    context_.call()->set_function(std::move(function));
+    ContextAccess::call(context_)->set_function(std::move(function));
   }
 }
 
@@ -49,9 +49,9 @@ void RunningCall::make_state(bool started, std::shared_ptr<ExposedFunction> func
                        FreeWords{segment.size()}};
   std::copy(segment.begin(), segment.end(), arguments_->words.get());
   arguments_->segment = {arguments_->words.get(), segment.size()};
-  context_.join(
-      Ref<CallState>(new CallState(id_, std::move(*arguments_), started, std::move(function))));
-  const Ref<CallState>& state = context_.call();
+  ContextAccess::join(context_, Ref<CallState>(new CallState(id_, std::move(*arguments_), started,
+                                                             std::move(function))));
+  const Ref<CallState>& state = ContextAccess::call(context_);
   arguments_ = &state->arguments();
   state->sink = sink_->keep(state, wants_reply_);
 }
@@ -62,7 +62,8 @@ bool RunningCall::is_late() const noexcept {
 }
 
 CallRecording* RunningCall::recording() const noexcept {
-  return context_.extras() ? context_.extras()->recording.get() : nullptr;
+  return ContextAccess::extras(context_) ? ContextAccess::extras(context_)->recording.get()
+                                         : nullptr;
 }
 
 void RunningCall::record_begun() {
@@ -79,16 +80,16 @@ void RunningCall::end() {
     record->finish(context_.cancelled() ? std::string(to_string(ErrorCode::cancelled)) : "");
     record->report_own(0);  // unless there was a reply
   }
-  const bool holds_something = context_.call() || lock_ || permit_;
+  const bool holds_something = ContextAccess::call(context_) || lock_ || permit_;
   if (holds_something && sink->is_forked_copy()) {  // none of it is released
     static_cast<void>(permit_.release());
     static_cast<void>(new AsyncMutex::Guard(std::move(lock_)));
     static_cast<void>(new CallContext(std::exchange(context_, CallContext())));
     return;
   }
-  if (context_.call()) {
-    context_.call()->end();
-    sink->answered(*context_.call());
+  if (ContextAccess::call(context_)) {
+    ContextAccess::call(context_)->end();
+    sink->answered(*ContextAccess::call(context_));
   }
   lock_.unlock();
   permit_.reset();

@@ -195,7 +195,7 @@ void AdmissionQueue::run(DispatchedCall dispatched) {
       const Duration work = expected_of(place.work_);
       expiry = {deadline, number};
       auto hook = std::make_unique<Hook>(weak_from_this(), expiry);
-      cancelled = !hook->attach(dispatched.call.context().call());
+      cancelled = !hook->attach(detail::ContextAccess::call(dispatched.call.context()));
       line.work += work;
       line.waiting.try_emplace(turn, Waiting{std::move(dispatched), work, std::move(hook)});
       expiries_.try_emplace(expiry, &line, turn);

@@ -11,7 +11,8 @@ ExclusiveCalls::ExclusiveCalls(std::shared_ptr<Executor> loop_tasks,
 
 void ExclusiveCalls::add(DispatchedCall dispatched) {
   const std::shared_ptr<AsyncMutex> exclusive = dispatched.function->options.exclusive;
-  const detail::Ref<detail::CallState> state = dispatched.call.context().call();
+  const detail::Ref<detail::CallState> state =
+      detail::ContextAccess::call(dispatched.call.context());
   std::exception_ptr closed;
   bool is_first = false;
   bool cancelled = false;

@@ -170,7 +170,7 @@ void CallTracer::add_recorders(std::vector<std::shared_ptr<RecordSink>>& sinks) 
 void CallTracer::complete(std::shared_ptr<detail::OutgoingExtras>& extras, std::string_view caller,
                           std::string_view peer, std::string_view function) {
   if (!std::exchange(extras->may_be_recorded, false)) return;
-  const detail::CallExtras* const outer = CallContext::current_extras();
+  const detail::CallExtras* const outer = detail::ContextAccess::current_extras();
   std::vector<std::shared_ptr<RecordSink>> sinks;
   add_recorders(sinks);
   if (outer != nullptr && outer->recording) sinks.push_back(outer->recording);

@@ -52,8 +52,8 @@ class CallTracer {
 
   /// Whether a call that the calling thread makes now may have to be recorded.
   [[nodiscard]] bool is_active() const noexcept {
-    return count_.load(std::memory_order_relaxed) > 0 || CallContext::current_extras() != nullptr ||
-           is_watched();
+    return count_.load(std::memory_order_relaxed) > 0 ||
+           detail::ContextAccess::current_extras() != nullptr || is_watched();
   }
 
   /// Adds the extras that are sent with a call of the calling thread to `extras`, which has those

@@ -229,7 +229,8 @@ std::shared_ptr<void> find_object(ObjectId object, std::string_view type) {
 void run_on_object(ObjectId object, std::string_view type, ObjectJob job) {
   const CallContext* const context = CallContext::current();
   objects_of(*node_of_this_message())
-      .run(object, type, std::move(job), context != nullptr ? context->call() : nullptr);
+      .run(object, type, std::move(job),
+           context != nullptr ? detail::ContextAccess::call(*context) : nullptr);
 }
 
 std::shared_ptr<Reference> own_object(const std::shared_ptr<LocalNode>& node, std::string_view type,

@@ -23,7 +23,8 @@ CallContext IncomingCalls::context_of(const CalledFunction& function, const wire
                                       std::optional<TimePoint> deadline) const {
   CallContext context(link_->identity(), deadline);
   auto sink = function.of_program ? link_->parts().tracer.sink_of_answered() : nullptr;
-  if (frame.has_context() || sink) context.set_extras(extras_of(function, frame, std::move(sink)));
+  if (frame.has_context() || sink)
+    detail::ContextAccess::set_extras(context, extras_of(function, frame, std::move(sink)));
   return context;
 }
 

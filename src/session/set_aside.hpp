@@ -15,7 +15,7 @@ class SetAside {
   SetAside() : outer_(std::exchange(innermost(), this)) {}
   ~SetAside() {
     innermost() = outer_;
-    CallContext::exchange_current(call_);
+    detail::ContextAccess::exchange_current(call_);
   }
   SetAside(const SetAside&) = delete;
   SetAside& operator=(const SetAside&) = delete;
@@ -36,7 +36,7 @@ class SetAside {
   }
 
   SetAside* const outer_;
-  const CallContext* const call_ = CallContext::exchange_current(nullptr);
+  const CallContext* const call_ = detail::ContextAccess::exchange_current(nullptr);
   const detail::CurrentNode no_node_;
   const FlushScope::Hidden output_;
 };

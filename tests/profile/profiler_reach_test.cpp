@@ -189,7 +189,7 @@ TEST_CASE("a profiler that wants no operators has none, whoever else wants them"
 TEST_CASE("a reply brings no operators to a caller that wants none") {
   Pair pair;
   pair.b->expose("runs", [] {
-    if (detail::OperatorSink* const sink = CallContext::current()->operators()) {
+    if (detail::OperatorSink* const sink = detail::Ambient::current()->operators()) {
       for (int i = 0; i < 100; ++i)
         sink->add(OperatorRecord{.name = "aten::add"});
     }
@@ -204,7 +204,7 @@ TEST_CASE("a reply brings no operators to a caller that wants none") {
   CHECK(calls[0].bytes_in == calls[1].bytes_in);
 
   pair.b->expose("runs many", [] {
-    if (detail::OperatorSink* const sink = CallContext::current()->operators()) {
+    if (detail::OperatorSink* const sink = detail::Ambient::current()->operators()) {
       for (int i = 0; i < 5000; ++i)
         sink->add(OperatorRecord{.name = "aten::add"});
     }

@@ -336,7 +336,7 @@ TEST_CASE("a trace that cannot be written says why, and leaves nothing behind") 
 TEST_CASE("exported spans have operators where that is asked for, at the time of the wall clock") {
   Pair pair;
   pair.b->expose("runs", [] {
-    if (detail::OperatorSink* const sink = CallContext::current()->operators())
+    if (detail::OperatorSink* const sink = detail::Ambient::current()->operators())
       sink->add(OperatorRecord{.name = "aten::add", .begin = sink->now(), .end = sink->now()});
   });
   const auto unix_seconds = [] { return std::chrono::system_clock::now().time_since_epoch() / 1s; };

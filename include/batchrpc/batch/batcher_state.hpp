@@ -91,7 +91,7 @@ class BatcherState : public std::enable_shared_from_this<BatcherState<R, Args...
     Future<Value> future = call->reply.get_future();
     if (options.timeout != Duration::zero()) call->timeout = options.timeout;
     const CallContext* const context = CallContext::current();
-    const auto outer = context != nullptr ? context->call() : nullptr;
+    const auto outer = context != nullptr ? ContextAccess::call(*context) : nullptr;
     std::shared_ptr<BatchCore> to_cancel;  // callbacks within enter() may drop the last handle
     if (options.stop.stop_possible() || outer) {
       to_cancel = core;
@@ -138,7 +138,7 @@ class BatcherState : public std::enable_shared_from_this<BatcherState<R, Args...
       const std::uint64_t ticket = next_ticket_.fetch_add(1, std::memory_order_relaxed);
       call->ticket = ticket;
       const auto to_cancel = core;
-      const bool taken_back = !call->on_cancel.follow(context.call(), core, ticket);
+      const bool taken_back = !call->on_cancel.follow(ContextAccess::call(context), core, ticket);
       const ContextScope scope(context);
       enter(std::move(call), taken_back);
       if (context.cancelled()) to_cancel->cancel(ticket);

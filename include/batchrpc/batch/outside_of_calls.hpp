@@ -11,10 +11,10 @@ class OutsideOfCalls {
   OutsideOfCalls() = default;
   OutsideOfCalls(const OutsideOfCalls&) = delete;
   OutsideOfCalls& operator=(const OutsideOfCalls&) = delete;
-  ~OutsideOfCalls() { CallContext::exchange_current(call_); }
+  ~OutsideOfCalls() { ContextAccess::exchange_current(call_); }
 
  private:
-  const CallContext* const call_ = CallContext::exchange_current(nullptr);
+  const CallContext* const call_ = ContextAccess::exchange_current(nullptr);
 };
 
 }  // namespace batchrpc::detail

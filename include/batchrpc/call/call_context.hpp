@@ -29,15 +29,18 @@ struct PeerIdentity {
   std::uint64_t incarnation = 0;  ///< differs between two nodes that bore one name
 };
 
-/// What a handler may ask of the call that it answers. Copies stay valid after the handler has
-/// returned.
+namespace detail {
+struct ContextAccess;
+}  // namespace detail
+
+/// The call that a handler answers. Copies stay valid after the handler has returned.
 ///
-/// Calls that are made in a handler (current() is set) take part in the call: they have no more
-/// time than it has left, and are cancelled when it is, unless CallOptions::detached says otherwise
-/// or it has been answered.
+/// Calls that are made in a handler (current() is not null) are part of the call: they have no more
+/// time than it has left, and are cancelled when it is. This ends when it has been answered, and
+/// does not apply to calls with CallOptions::detached.
 class BATCHRPC_EXPORT CallContext final : public detail::Ambient {
  public:
-  /// Of no call: it has no caller.
+  /// Belongs to no call: it has no caller.
   CallContext() = default;
   /// Borrows `caller`; a copy of the context shares it.
   CallContext(const std::shared_ptr<const PeerIdentity>& caller, std::optional<TimePoint> deadline)
@@ -60,75 +63,52 @@ class BATCHRPC_EXPORT CallContext final : public detail::Ambient {
     return *this;
   }
 
-  /// The call that the calling thread is answering; null outside of handlers, so also in a function
-  /// that is exposed but called here, as an ordinary one. A coroutine's is the same after each
-  /// co_await, and that of a callback of then() the one in which it was attached.
-  /// (A handler that answers at once where its message is read, a short one, has a context for so
-  /// long only; it is not told of a cancellation.)
+  /// Returns the call that the calling thread is answering; null outside of handlers, also in an
+  /// exposed function that this process calls directly. A coroutine has the same one after each
+  /// co_await. A callback of then() has the one that was current when it was attached. A handler
+  /// that answers at once where its message is read (a short one) has its context only until then,
+  /// and is not told of a cancellation.
   [[nodiscard]] static const CallContext* current() noexcept;
 
-  /// Who calls. Not to be asked of a default-made context: it has none.
+  /// Returns the caller. Do not call it for a default-made context, which has none.
   [[nodiscard]] const PeerIdentity& caller() const noexcept { return *shared_caller(); }
-  /// The same, to be kept; null in a default-made context.
+  /// Returns the caller, to be kept; null in a default-made context.
   [[nodiscard]] const std::shared_ptr<const PeerIdentity>& shared_caller() const noexcept {
     return lender_ != nullptr ? *lender_ : owner_;
   }
-  /// The trace that the call is part of; not valid where none came with it. Calls that are made in
-  /// the handler go on with it.
+  /// Returns the trace that the call is part of; not valid if none came with it. Calls that the
+  /// handler makes continue it.
   [[nodiscard]] TraceContext trace() const noexcept;
-  /// What the caller has sent along (CallOptions::metadata), in its order.
+  /// Returns the caller's metadata (CallOptions::metadata), in its order.
   [[nodiscard]] std::span<const std::pair<std::string, std::string>> metadata() const noexcept;
-  /// The first value of that key; nothing if there is none.
+  /// Returns the first value of that key, if there is one.
   [[nodiscard]] std::optional<std::string_view> metadata(std::string_view key) const noexcept;
 
-  /// When the caller stops waiting, on this node's clock; nothing if it waits for ever.
+  /// Returns the time at which the caller stops waiting, on this node's clock; nothing if it waits
+  /// for ever.
   [[nodiscard]] std::optional<TimePoint> deadline() const noexcept {
     return deadline_ != kNoDeadline ? std::optional(deadline_) : std::nullopt;
   }
-  /// How long is left, not less than zero; nothing if the caller waits for ever.
+  /// Returns the time that is left, at least zero; nothing if the caller waits for ever.
   [[nodiscard]] std::optional<Duration> time_left() const;
 
-  /// Whether nobody waits for the answer any more: the caller has cancelled the call, has given it
-  /// up at its deadline, or is gone.
+  /// Returns whether nobody waits for the answer any more: the caller has cancelled the call, has
+  /// given it up at its deadline, or is gone.
   [[nodiscard]] bool cancelled() const noexcept;
-  /// The same, to be waited for or to have a std::stop_callback run, on the thread that learns of
-  /// it, which it must not block.
+  /// Returns a token for the same. The thread that learns of the cancellation runs a
+  /// std::stop_callback of it, which must not block.
   [[nodiscard]] std::stop_token stop_token() const;
-  /// Ready when the call is cancelled; fails with BrokenPromise when it is answered before. So a
-  /// coroutine waits for it, or for the first of it and something else (when_any).
+  /// Returns a future that is ready when the call is cancelled. It fails with BrokenPromise when
+  /// the call is answered before. So a coroutine can wait for the cancellation, or for the first of
+  /// it and something else (when_any).
   [[nodiscard]] Future<void> when_cancelled() const;
 
-  /// Makes `context` the calling thread's; returns the one before. For what runs handlers.
-  static const CallContext* exchange_current(const CallContext* context) noexcept;
+ private:
+  friend struct detail::ContextAccess;
 
-  /// For parts of the library: what can be cancelled; null of a call that is answered at once.
-  /// @{
-  void join(detail::Ref<detail::CallState> call) noexcept { call_ = std::move(call); }
-  [[nodiscard]] const detail::Ref<detail::CallState>& call() const noexcept { return call_; }
-  /// @}
-  /// For parts of the library: what came with the call; null: nothing did. A context without a
-  /// caller may have some, too, of a batch say: it is never current().
-  /// @{
-  void set_extras(detail::Ref<const detail::CallExtras> extras) noexcept {
-    extras_ = std::move(extras);
-    set_has_operators(static_cast<bool>(extras_));
-  }
-  [[nodiscard]] const detail::Ref<const detail::CallExtras>& extras() const noexcept {
-    return extras_;
-  }
-  [[nodiscard]] static const detail::CallExtras* current_extras() noexcept;
-  /// @}
-  /// For parts of the library: why what belongs to the call is not to start any more, Cancelled or
-  /// TimedOut; null: it may.
-  [[nodiscard]] std::exception_ptr over() const;
-  /// For parts of the library: whether it has not been answered, as far as this knows.
-  [[nodiscard]] bool is_under_way() const noexcept;
-  /// For parts of the library: a copy that lives by itself.
   [[nodiscard]] std::shared_ptr<const detail::Ambient> share() const override;
-  /// For parts of the library: its recording, if that wants them.
   [[nodiscard]] detail::OperatorSink* operators() const noexcept override;
 
- private:
   // Calls that wait for their answers have one each: its size counts.
   static constexpr TimePoint kNoDeadline = TimePoint::max();
 
@@ -138,5 +118,44 @@ class BATCHRPC_EXPORT CallContext final : public detail::Ambient {
   detail::Ref<detail::CallState> call_;
   detail::Ref<const detail::CallExtras> extras_;
 };
+
+namespace detail {
+
+/// What the library's own parts use of a context, and programs do not.
+struct BATCHRPC_EXPORT ContextAccess {
+  /// Makes `context` the calling thread's, and returns the previous one; for what runs handlers.
+  static const CallContext* exchange_current(const CallContext* context) noexcept;
+
+  /// The state by which the call can be cancelled; null if the call is answered at once.
+  /// @{
+  static void join(CallContext& context, Ref<CallState> call) noexcept {
+    context.call_ = std::move(call);
+  }
+  [[nodiscard]] static const Ref<CallState>& call(const CallContext& context) noexcept {
+    return context.call_;
+  }
+  /// @}
+
+  /// What came with the call, or null. A context without a caller may have some, such as that of a
+  /// batch: it is never current().
+  /// @{
+  static void set_extras(CallContext& context, Ref<const CallExtras> extras) noexcept {
+    context.extras_ = std::move(extras);
+    context.set_has_operators(static_cast<bool>(context.extras_));
+  }
+  [[nodiscard]] static const Ref<const CallExtras>& extras(const CallContext& context) noexcept {
+    return context.extras_;
+  }
+  [[nodiscard]] static const CallExtras* current_extras() noexcept;
+  /// @}
+
+  /// Returns the error because of which nothing of the call is to start any more, Cancelled or
+  /// TimedOut; null: it may start.
+  [[nodiscard]] static std::exception_ptr over(const CallContext& context);
+  /// Returns whether the call has not been answered, as far as this is known.
+  [[nodiscard]] static bool is_under_way(const CallContext& context) noexcept;
+};
+
+}  // namespace detail
 
 }  // namespace batchrpc

@@ -162,8 +162,8 @@ T decode_result(Decoder& decoder) {
 class ContextScope {
  public:
   explicit ContextScope(const CallContext& context)
-      : outer_(CallContext::exchange_current(&context)) {}
-  ~ContextScope() { CallContext::exchange_current(outer_); }
+      : outer_(ContextAccess::exchange_current(&context)) {}
+  ~ContextScope() { ContextAccess::exchange_current(outer_); }
   ContextScope(const ContextScope&) = delete;
   ContextScope& operator=(const ContextScope&) = delete;
 

@@ -130,7 +130,7 @@ class BATCHRPC_EXPORT RunningCall {
         permit_(std::move(other.permit_)) {}
   ~RunningCall() {
     if (sink_ != nullptr) break_promise();
-    if (context_.call()) context_.call()->let_go();
+    if (ContextAccess::call(context_)) ContextAccess::call(context_)->let_go();
   }
 
   // For those who have the call before it begins:
@@ -149,7 +149,7 @@ class BATCHRPC_EXPORT RunningCall {
   /// Moves the arguments into a CallState, from which the call may be cancelled.
   void make_state(bool started, std::shared_ptr<ExposedFunction> function);
   void note_begun() {
-    if (context_.extras()) record_begun();
+    if (ContextAccess::extras(context_)) record_begun();
   }
   /// Whether a reply would come after the deadline.
   [[nodiscard]] bool is_late() const noexcept;

@@ -158,7 +158,7 @@ Future<R> call_object(ObjectId id, Method method) {
                     promise.set_error(std::make_exception_ptr(DidNotRun{object.error()}));
                     return;
                   }
-                  if (const std::exception_ptr over = context.over()) {
+                  if (const std::exception_ptr over = ContextAccess::over(context)) {
                     promise.set_error(std::make_exception_ptr(DidNotRun{over}));
                     return;
                   }
