@@ -158,7 +158,7 @@ Aggregator::Refusal Aggregator::refusal(BatchCall& call) {
     call.extras = context->extras();
   }
   if (host_.has_left(call)) {
-    return {std::make_exception_ptr(PeerLost("the row's caller is gone", false)),
+    return {std::make_exception_ptr(PeerLost("the row's caller has left", false)),
             &BatchStatistics::left};
   }
   if (call.timeout != Duration::zero()) {

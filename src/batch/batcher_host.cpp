@@ -20,10 +20,10 @@ void BatcherHost::adopt(const std::shared_ptr<Host>& host, const BatchOptions& o
 
 void BatcherHost::require_lock(const Host& host) const {
   if (!host.exclusive() || host.exclusive() == host_->exclusive()) return;
-  throw InvalidArgument("expose: ExposeOptions::exclusive comes too late for the batcher '" +
+  throw InvalidArgument("expose: ExposeOptions::exclusive cannot be set for the batcher '" +
                         host.exposed_as() +
-                        "', which runs already, with another lock or none: give it when the "
-                        "batcher is exposed first, before its first row");
+                        "', which already runs with another lock or none; set it when you expose "
+                        "the batcher for the first time, before its first row");
 }
 
 void BatcherHost::report_figures(const std::shared_ptr<Host>& host, Host::BatcherFigures figures) {

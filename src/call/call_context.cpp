@@ -82,7 +82,7 @@ std::stop_token CallContext::stop_token() const {
 Future<void> CallContext::when_cancelled() const {
   if (call_) return call_->when_cancelled();
   return make_failed_future<void>(
-      BrokenPromise("a call that is answered at once can not be cancelled"));
+      BrokenPromise("a call that is answered at once cannot be cancelled"));
 }
 
 std::exception_ptr CallContext::over() const {
@@ -92,7 +92,7 @@ std::exception_ptr CallContext::over() const {
   }
   if (time_left() == Duration::zero()) {
     return std::make_exception_ptr(
-        TimedOut("the time of the call was over before this could start; it never ran", false));
+        TimedOut("the call's deadline passed before this could start; it never ran", false));
   }
   return nullptr;
 }

@@ -31,7 +31,7 @@ bool SubmittedCall::cancel() const noexcept {
 void ReplyHandler::abandon() noexcept {
   Reply reply;
   reply.error =
-      std::make_exception_ptr(BrokenPromise("the call was dropped before it had a reply"));
+      std::make_exception_ptr(BrokenPromise("the call was destroyed before it was answered"));
   (*this)(reply);
 }
 
@@ -47,7 +47,7 @@ std::exception_ptr as_of_reply(std::exception_ptr thrown) {
 
 void IncomingCall::break_promise() noexcept {
   fail(std::make_exception_ptr(
-      BrokenPromise("the handler was dropped by the callee before it had answered")));
+      BrokenPromise("the callee destroyed the handler before it had answered")));
 }
 
 void own_payloads(std::vector<Bytes>& payloads) {
@@ -100,7 +100,7 @@ bool IncomingCall::begin_late() {
     return true;
   }
   fail(std::make_exception_ptr(
-      TimedOut("the call's time was over before it could start; it never ran", false)));
+      TimedOut("the call's deadline passed before it could start; it never ran", false)));
   return false;
 }
 
@@ -224,7 +224,8 @@ void IncomingCall::send_error(const std::exception_ptr& error, bool began) {
     const bool over =
         deadline && (sink_->is_over(*deadline - kAtItsEnd) || had_as_much_time(late, *deadline));
     if (began && over) {
-      const std::string text = std::string("the call's time was over while it ran: ") + late.what();
+      const std::string text =
+          std::string("the call's deadline passed while it ran: ") + late.what();
       send(std::make_exception_ptr(TimedOut(text, true)), false);
     } else {
       send(error, began);

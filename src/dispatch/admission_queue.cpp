@@ -108,7 +108,7 @@ std::optional<AdmissionQueue::Refusal> AdmissionQueue::refusal(const std::string
   if (all_taken || own_taken) {
     const std::string who = own_taken ? " of " + peer : "";
     return Refusal{calls(own_taken ? line.accepted : accepted_) + who +
-                       " wait or run (NodeOptions::call_limits." +
+                       " are queued or running (NodeOptions::call_limits." +
                        (own_taken ? "accepted_per_peer)" : "accepted)"),
                    pause(wait / 2)};
   }
@@ -117,8 +117,8 @@ std::optional<AdmissionQueue::Refusal> AdmissionQueue::refusal(const std::string
   // for nothing. Goodput stays at the capacity if a call waits for half of its time at most.
   const Duration left = *deadline - now;
   if (2 * wait + work <= left) return std::nullopt;
-  return Refusal{"it would wait for about " + in_milliseconds(wait) + " of the " +
-                     in_milliseconds(left) + " that it has, and run for about " +
+  return Refusal{"it would be queued for about " + in_milliseconds(wait) + " of the " +
+                     in_milliseconds(left) + " left until its deadline, and run for about " +
                      in_milliseconds(work) + " (NodeOptions::call_limits)",
                  pause(wait - std::max<Duration>(left - work, Duration::zero()) / 2)};
 }
@@ -257,7 +257,7 @@ void AdmissionQueue::refuse(Waiting& waiting, const std::exception_ptr& error) {
 void AdmissionQueue::answer_expired(Calls& expired) const {
   for (Waiting& waiting : expired) {
     refuse(waiting, std::make_exception_ptr(TimedOut("'" + waiting.function->name +
-                                                         "' waited for its turn on " + node_ +
+                                                         "' was queued on " + node_ +
                                                          " until its deadline; it never ran "
                                                          "(NodeOptions::call_limits)",
                                                      false)));
@@ -336,7 +336,7 @@ void AdmissionQueue::close(const std::exception_ptr& error) {
   }
   if (unreported > 0) {
     log_.warning(calls(unreported) +
-                 " refused for lack of room since the last such line, until the end");
+                 " refused for lack of room since the last such line, until the node ended");
   }
   for (Waiting& call : waiting)
     refuse(call, error);

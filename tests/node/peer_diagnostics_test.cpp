@@ -268,7 +268,8 @@ TEST_CASE("calls that were refused, and not yet told of, are told of at the node
   REQUIRE(last.size() == 2);
   CHECK_THAT(last.front(), Contains("1 call of a, still being answered here"));
   CHECK(last.back() ==
-        "warning: c: 4 calls refused for lack of room since the last such line, until the end");
+        "warning: c: 4 calls refused for lack of room since the last such line, until the node "
+        "ended");
 }
 
 }  // namespace peer_diagnostics_test

@@ -37,11 +37,11 @@ TEST_CASE(
       std::chrono::duration_cast<std::chrono::milliseconds>(pair.attempts.back() - called).count();
   CHECK(since > 2400);
   CHECK(since < 3600);
-  CHECK_THAT(failed.text, Contains("     0.000 s  called, and sent at once; its time-out is ") &&
-                              Contains("; attempt 3 of 3, " + std::to_string(since / 1000) + "." +
-                                       std::to_string(1000 + since % 1000).substr(1) +
-                                       " s after the first one\n") &&
-                              Contains("that was attempt 3 of 3"));
+  CHECK_THAT(failed.text,
+             Contains("     0.000 s  called, and sent at once; its timeout is ") &&
+                 Contains("; attempt 3 of 3, " + std::to_string(since / 1000) + "." +
+                          std::to_string(1000 + since % 1000).substr(1) + " s after the first\n") &&
+                 Contains("that was attempt 3 of 3"));
 }
 
 TEST_CASE("a call whose first attempt is its last says that others were to follow") {
