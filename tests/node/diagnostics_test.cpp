@@ -322,14 +322,14 @@ TEST_CASE("a wait for a peer that is lost says why it is, and that it was not ba
   const Failure killed(w.a.wait_for_peer("b", 500ms));
   REQUIRE(killed.code() == ErrorCode::timed_out);
   CHECK_THAT(killed.text, StartsWith("TimedOut: peer 'b' is lost (its address refuses connections) "
-                                     "and was not back within 500 ms\n"));
+                                     "and did not come back within 500 ms\n"));
 
   DiagnosticsWorld ended;
   CHECK(ended.a.call<int(int)>("b", "twice", 1).get() == 2);
   ended.b.shutdown(1s);
   ended.run_for(1s);
   CHECK_THAT(Failure(ended.a.wait_for_peer("b", 2s)).text,
-             Contains("peer 'b' is lost (node b has shut down) and was not back within 2 s"));
+             Contains("peer 'b' is lost (node b has shut down) and did not come back within 2 s"));
 }
 
 TEST_CASE("a wait for credit that ends since the peer is lost says so") {
@@ -342,8 +342,9 @@ TEST_CASE("a wait for credit that ends since the peer is lost says so") {
   w.world.kill("b");
   const Failure failed(std::move(waits));
   REQUIRE(failed.code() == ErrorCode::not_sent);
-  CHECK_THAT(failed.text, StartsWith("NotSent: the wait for credit is over, since b is lost (its "
-                                     "address refuses connections)\n"));
+  CHECK_THAT(failed.text,
+             StartsWith("NotSent: the wait for credit has ended, because b is lost (its "
+                        "address refuses connections)\n"));
 }
 
 TEST_CASE("a call that is not tried again is the only attempt") {

@@ -149,7 +149,7 @@ TEST_CASE("at the deadline the stragglers are named, and their futures end with 
   CHECK(pair.world.loop->now() - start >= 2s);
   CHECK(pair.world.loop->now() - start < 2010ms);
   CHECK(left == std::vector<std::string>{"b: slow (3 calls)",
-                                         "1 call of b, still being answered here: slow"});
+                                         "1 call from b, not yet answered: slow"});
   CHECK(pair.world.log.contain("shut down while waiting: b: slow (3 calls)"));
   for (auto& answer : answers) {
     REQUIRE(answer.ready());

@@ -97,7 +97,7 @@ TEST_CASE("ppo's processes that do not fit together are told so, and by which op
   const ChildProcess agent = start(folder, "ppo", ppo(with("1", "0")));
   const ChildProcess worker = start(folder, "worker", ppo(with("1", "1")));
   REQUIRE(has_printed(folder, "ppo.out", "Update ", 30s));
-  CHECK_THAT(refused("more", with("2", "2")), Catch::Contains("give both one world_size"));
+  CHECK_THAT(refused("more", with("2", "2")), Catch::Contains("give both the same world_size"));
   CHECK_THAT(refused("root", with("1", "0")), Catch::Contains("another NodeOptions::rank"));
   CHECK_THAT(refused("again", with("1", "1")), Catch::Contains("another NodeOptions::name"));
 }

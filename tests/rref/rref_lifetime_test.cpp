@@ -83,9 +83,9 @@ TEST_CASE("R8: an object whose creation was not sent never is, and its handle sa
   CHECK(called.code() == ErrorCode::not_sent);
   CHECK_FALSE(test::may_have_run(called.error()));
   for (const std::string& message : {ready.message(), called.message()}) {
-    CHECK_THAT(
-        message,
-        Catch::StartsWith("the object of this RRef was never made, create another: owner is lost"));
+    CHECK_THAT(message,
+               Catch::StartsWith(
+                   "the object of this RRef was never created; create a new one: owner is lost"));
   }
   CHECK_THAT(explain(called.error()),
              Catch::StartsWith("NotSent: the call of 'objects::Counter") &&
