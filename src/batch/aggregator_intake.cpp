@@ -17,7 +17,7 @@ void Aggregator::exposed_on(const std::shared_ptr<Host>& host) {
   } else {
     adopt(host);
   }
-  host_.report_figures(host, [weak = weak_from_this()]() -> std::optional<BatcherMetrics> {
+  host_.report_statistics(host, [weak = weak_from_this()]() -> std::optional<BatcherMetrics> {
     const auto self = weak.lock();
     if (!self) return std::nullopt;
     return metrics_of(self->statistics());

@@ -20,7 +20,7 @@ template <class Constructor, class... Bases>
 void Node::expose_class() const {
   static_assert(std::is_function_v<Constructor>,
                 "name the constructor's parameters, too: expose_class<T(int, std::string)>(), or "
-                "expose_class<T()>() where it has none");
+                "expose_class<T()>() if it has none");
   using Traits = detail::ConstructorTraits<Constructor>;
   using T = typename Traits::Class;
   expose_creation<T, T>(static_cast<typename Traits::Arguments*>(nullptr));
@@ -45,7 +45,7 @@ void Node::expose_implementation() const {
 
 template <class T, class Base>
 void Node::allow_as() const {
-  static_assert(std::is_base_of_v<Base, T>, "the class is not derived from that one");
+  static_assert(std::is_base_of_v<Base, T>, "the first class is not derived from the second");
   detail::allow_as(local_node(), detail::class_name<T>(), detail::class_name<Base>(),
                    &detail::upcast<T, Base>);
 }
@@ -54,8 +54,8 @@ void Node::allow_as() const {
 template <class Named, class T, class... Params>
 void Node::expose_creation(const std::tuple<Params...>* /*types*/) const {
   static_assert(!std::is_abstract_v<T>,
-                "no object is of an abstract class: expose a class that implements it, by "
-                "expose_implementation<Interface, T(int)>()");
+                "objects of an abstract class cannot be created: expose a class that implements "
+                "it, with expose_implementation<Interface, T(int)>()");
   static_assert(
       std::is_abstract_v<T> || std::is_constructible_v<T, Params...>,
       "the class has no public constructor that takes these types (as T, const T& or T&&), or no "
@@ -152,9 +152,9 @@ RRef<typename detail::ConstructorTraits<Constructor>::Class> Node::create(PeerRe
 
 template <auto F, class... Args>
 auto Node::create(PeerRef peer, Args&&... args) const {
-  static_assert(
-      !std::is_member_function_pointer_v<decltype(F)>,
-      "a method makes an object by the handle of its own: handle.create<&T::method>(...)");
+  static_assert(!std::is_member_function_pointer_v<decltype(F)>,
+                "a method creates an object through the handle of its own object: "
+                "handle.create<&T::method>(...)");
   using Traits = detail::FunctionTraits<decltype(F)>;
   return create_by<typename detail::MadeObject<typename Traits::Result>::Class>(
       detail::factory_name<F>(), detail::function_name<F>(), peer,
@@ -180,7 +180,7 @@ RRef<T> Node::create_by(const std::string& name, std::string_view maker, PeerRef
 
 template <class T>
 RRef<T> Node::own(std::shared_ptr<T> object) const {
-  if (!object) throw InvalidArgument("own(): there is no object");
+  if (!object) throw InvalidArgument("own(): the object is null");
   detail::use_objects(local_node());
   return RRef<T>(detail::own_object(local_node(), detail::class_name<T>(), object));
 }
