@@ -80,7 +80,7 @@ std::vector<Fork> ObjectTable::update(const PeerIdentity& user,
   if (closed_) return arrived;
   Holder& holder = holders_.at(user);
   for (const HoldUpdate& update : updates) {
-    if (update.number < holder.next_update) continue;  // over a session that had ended
+    if (update.number < holder.next_update) continue;  // from a session that has ended
     holder.next_update = update.number + 1;
     switch (update.kind) {
       case HoldUpdate::release:
@@ -103,7 +103,7 @@ std::vector<Fork> ObjectTable::update(const PeerIdentity& user,
       case HoldUpdate::list_ends:
         holder.listed = std::exchange(holder.listing, false);
         break;
-      default:  // of a later version
+      default:  // from a later version
         break;
     }
   }
