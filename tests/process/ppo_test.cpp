@@ -121,7 +121,7 @@ TEST_CASE("ppo says at once what is wrong with a policy that workers would load"
   const auto end = agent.wait_for(30s);  // a worker that does not come is waited for longer
   REQUIRE(end);
   CHECK(end->code == 2);
-  CHECK_THAT(folder.text("ppo.err"), Catch::Contains("some.pt is no TorchScript of a policy"));
+  CHECK_THAT(folder.text("ppo.err"), Catch::Contains("some.pt is not a TorchScript policy"));
 }
 
 TEST_CASE("ppo says at once that a worker sends no such number of steps in one message") {
