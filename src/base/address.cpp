@@ -29,7 +29,7 @@ Address Address::parse(std::string_view text) {
   const std::string_view scheme = text.substr(0, colon);
   if (colon == std::string_view::npos || !is_scheme(scheme)) {
     refuse_text(text,
-                "it begins with no scheme; use tcp://host:port, unix:///path or the like, for "
+                "it does not begin with a scheme; write tcp://host:port or unix:///path, for "
                 "example tcp://127.0.0.1:29500");
   }
   std::string_view name = text.substr(colon + 1);

@@ -34,7 +34,8 @@ class Aggregator::Posted {
       : core_(std::move(other.core_)), task_(other.task_), guard_(std::move(other.guard_)) {}
   Posted& operator=(Posted&&) = delete;
   ~Posted() {
-    if (const auto core = core_.lock()) core->end("what ran the batcher's handler is gone");
+    if (const auto core = core_.lock())
+      core->end("the executor of the batcher's handler has stopped");
   }
   void operator()() {
     const auto core = core_.lock();
@@ -91,7 +92,7 @@ void Aggregator::post_exclusively(PostedTask task) {
   exclusive->lock().then([weak = weak_from_this(), task](Result<AsyncMutex::Guard> guard) {
     const auto self = weak.lock();
     if (!self) return;
-    if (!guard) return self->end("the batcher's exclusive mutex is gone: " + guard.message());
+    if (!guard) return self->end("the batcher's exclusive mutex was destroyed: " + guard.message());
     self->post(task, std::move(*guard));
   });
 }

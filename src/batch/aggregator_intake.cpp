@@ -17,7 +17,7 @@ void Aggregator::exposed_on(const std::shared_ptr<Host>& host) {
   } else {
     adopt(host);
   }
-  host_.report_figures(host, [weak = weak_from_this()]() -> std::optional<BatcherMetrics> {
+  host_.report_statistics(host, [weak = weak_from_this()]() -> std::optional<BatcherMetrics> {
     const auto self = weak.lock();
     if (!self) return std::nullopt;
     return metrics_of(self->statistics());
@@ -158,7 +158,7 @@ Aggregator::Refusal Aggregator::refusal(BatchCall& call) {
     call.extras = detail::ContextAccess::extras(*context);
   }
   if (host_.has_left(call)) {
-    return {std::make_exception_ptr(PeerLost("the row's caller is gone", false)),
+    return {std::make_exception_ptr(PeerLost("the row's caller has left", false)),
             &BatchStatistics::left};
   }
   if (call.timeout != Duration::zero()) {

@@ -52,7 +52,8 @@ Aggregator::Dropped Aggregator::displace(const WaitingCalls::Room& room) {
   };
   return drop(
       waiting_.remove_if(is_one), &BatchStatistics::rejected,
-      overloaded(room.limit + "; this caller has most of that, and another one needed room"));
+      overloaded(room.limit +
+                 "; this caller has the largest share of it, and another caller needed room"));
 }
 
 Aggregator::Dropped Aggregator::drop_expired(TimePoint now) {
@@ -71,10 +72,10 @@ Aggregator::Dropped Aggregator::drop_too_large() {
       [&largest](const BatchCall& call) { return call.rows > largest.rows && !call.pinned; });
   if (gone.empty()) return {};
   return drop(std::move(gone), &BatchStatistics::invalid,
-              std::make_exception_ptr(
-                  InvalidArgument("the call has more rows than a batch, since BatchOptions::" +
-                                  std::string(largest.option) + " became " +
-                                  std::to_string(largest.rows) + " while it waited")));
+              std::make_exception_ptr(InvalidArgument(
+                  "the call has more rows than a batch can have, because BatchOptions::" +
+                  std::string(largest.option) + " was changed to " + std::to_string(largest.rows) +
+                  " while the call waited")));
 }
 
 void Aggregator::drop_those_who_left() {
@@ -86,7 +87,7 @@ void Aggregator::drop_those_who_left() {
     gone = drop(waiting_.remove_if(
                     [this](const BatchCall& call) { return !call.pinned && host_.has_left(call); }),
                 &BatchStatistics::left,
-                std::make_exception_ptr(PeerLost("the row's caller is gone", false)));
+                std::make_exception_ptr(PeerLost("the row's caller has left", false)));
     waiting_.admit_held();
     waiting_.refresh(host_.is_live());
     start_if_due(host_.now(), todo);
@@ -105,11 +106,11 @@ void Aggregator::cancel(std::uint64_t ticket) {
     waiting_.admit_held();
     if (host_.has_left(*calls.front())) {  // a lost caller's calls are cancelled with it
       gone = drop(std::move(calls), &BatchStatistics::left,
-                  std::make_exception_ptr(PeerLost("the row's caller is gone", false)));
+                  std::make_exception_ptr(PeerLost("the row's caller has left", false)));
     } else {
       gone = drop(std::move(calls), &BatchStatistics::cancelled,
                   std::make_exception_ptr(
-                      Cancelled("the row was taken back before its batch started", false)));
+                      Cancelled("the row was cancelled before its batch started", false)));
     }
     start_if_due(host_.now(), todo);
   }
@@ -129,10 +130,11 @@ void Aggregator::end(const std::string& why) {
     const std::lock_guard lock(mutex_);
     closing_.close(why);
     starts_.stop_draining();
-    gone = drop(waiting_.remove_if(
-                    [this](const BatchCall& call) { return &call != accumulation_.current(); }),
-                &BatchStatistics::dropped,
-                std::make_exception_ptr(ShutDown(why + "; this row had waited")));
+    gone =
+        drop(waiting_.remove_if(
+                 [this](const BatchCall& call) { return &call != accumulation_.current(); }),
+             &BatchStatistics::dropped,
+             std::make_exception_ptr(ShutDown(why + "; this row was still waiting for its batch")));
     report_if_closed(todo);
   }
   perform(std::move(todo));

@@ -59,11 +59,12 @@ std::string to_string(const BatchStatistics& statistics) {
   std::string table;
   const auto rows = [](std::uint64_t count) { return static_cast<unsigned long long>(count); };
   add_line(table,
-           "rows          %llu came: %llu answered, %llu failed, %llu rejected, %llu invalid, "
+           "rows          %llu arrived: %llu answered, %llu failed, %llu rejected, %llu invalid, "
            "%llu expired, %llu cancelled, %llu left, %llu dropped",
            rows(s.rows), rows(s.answered), rows(s.failed), rows(s.rejected), rows(s.invalid),
            rows(s.expired), rows(s.cancelled), rows(s.left), rows(s.dropped));
-  add_line(table, "now           %zu queued (%zu bytes), %zu held, %zu batches run; %.0f rows/s",
+  add_line(table,
+           "now           %zu queued (%zu bytes), %zu held, %zu batches running; %.0f rows/s",
            s.queued, s.queued_bytes, s.held, s.running, s.rows_per_second);
   add_line(table, "batches       %llu, %llu handler runs, %llu rows of padding; mean %.1f rows",
            rows(s.batches), rows(s.handler_runs), rows(s.padding), s.sizes.mean());

@@ -20,16 +20,17 @@ void BatcherHost::adopt(const std::shared_ptr<Host>& host, const BatchOptions& o
 
 void BatcherHost::require_lock(const Host& host) const {
   if (!host.exclusive() || host.exclusive() == host_->exclusive()) return;
-  throw InvalidArgument("expose: ExposeOptions::exclusive comes too late for the batcher '" +
+  throw InvalidArgument("expose: ExposeOptions::exclusive cannot be set for the batcher '" +
                         host.exposed_as() +
-                        "', which runs already, with another lock or none: give it when the "
-                        "batcher is exposed first, before its first row");
+                        "', which already runs with another lock or none; set it when you expose "
+                        "the batcher for the first time, before its first row");
 }
 
-void BatcherHost::report_figures(const std::shared_ptr<Host>& host, Host::BatcherFigures figures) {
+void BatcherHost::report_statistics(const std::shared_ptr<Host>& host,
+                                    Host::BatcherStatistics statistics) {
   if (asking_) return;
-  figures_number_ = host->on_metrics(std::move(figures));
-  if (figures_number_ != 0) asking_ = host;
+  statistics_number_ = host->on_metrics(std::move(statistics));
+  if (statistics_number_ != 0) asking_ = host;
 }
 
 void BatcherHost::forget_callbacks() {
@@ -39,7 +40,7 @@ void BatcherHost::forget_callbacks() {
 }
 
 void BatcherHost::report_last(const std::function<BatcherMetrics()>& last) const {
-  if (asking_) asking_->forget_metrics(figures_number_, last());
+  if (asking_) asking_->forget_metrics(statistics_number_, last());
 }
 
 }  // namespace batchrpc::detail

@@ -28,7 +28,7 @@ class BatcherHost {
   /// Throws InvalidArgument for options that the host does not support; then nothing has changed.
   void adopt(const std::shared_ptr<Host>& host, const BatchOptions& options, Callbacks callbacks);
   /// Reports statistics to the first node that asks; others get none.
-  void report_figures(const std::shared_ptr<Host>& host, Host::BatcherFigures figures);
+  void report_statistics(const std::shared_ptr<Host>& host, Host::BatcherStatistics statistics);
   /// Throws InvalidArgument for a lock other than the host's.
   void require_lock(const Host& host) const;
   /// Cancels the callbacks.
@@ -62,8 +62,8 @@ class BatcherHost {
   std::shared_ptr<Executor> executor_;
   std::uint64_t change_handler_ = 0;
   std::uint64_t end_handler_ = 0;
-  std::shared_ptr<Host> asking_;      // the node that gets statistics; null: none
-  std::uint64_t figures_number_ = 0;  // cancels them
+  std::shared_ptr<Host> asking_;         // the node that gets statistics; null: none
+  std::uint64_t statistics_number_ = 0;  // cancels them
 };
 
 }  // namespace batchrpc::detail

@@ -31,7 +31,7 @@ class LoneHost final : public Host {
   std::uint64_t on_change(std::function<void()> /*handler*/) override { return 0; }
   std::uint64_t on_end(std::function<void()> /*handler*/) override { return 0; }
   void forget(std::uint64_t /*number*/) override {}
-  std::uint64_t on_metrics(BatcherFigures /*figures*/) override { return 0; }
+  std::uint64_t on_metrics(BatcherStatistics /*statistics*/) override { return 0; }
   void forget_metrics(std::uint64_t /*number*/, BatcherMetrics /*last*/) override {}
 
  private:

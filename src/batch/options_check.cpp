@@ -37,7 +37,7 @@ void check_preferred(const BatchOptions& options, const BatchWork& work) {
                                        std::to_string(sizes[i]));
   check(sizes.back() <= options.max_size, compared("preferred_sizes: the last", sizes.back(),
                                                    "at most", "max_size", options.max_size));
-  check(work.can_pad, "preferred_sizes needs rows that can be copied, to pad with");
+  check(work.can_pad, "preferred_sizes needs copyable rows, since it pads batches with copies");
 }
 
 void check_names(const BatchOptions& options) {
@@ -48,7 +48,7 @@ void check_names(const BatchOptions& options) {
   }
   const LargestBatch largest = largest_batch(options);
   check(names.size() <= largest.rows,
-        "all_of has " + std::to_string(names.size()) + " names, and a batch at most " +
+        "all_of has " + std::to_string(names.size()) + " names, but a batch has at most " +
             std::to_string(largest.rows) + " rows: raise " + largest.option);
 }
 
@@ -60,7 +60,8 @@ void check_target(const BatchOptions& options) {
         "latency_target.percentile must be above 0 and below 1, such as 0.99, but is " +
             std::to_string(target.percentile));
   check(options.max_wait == Duration::zero() && options.min_size == 1 && options.all_of.empty(),
-        "latency_target chooses when a batch starts: it excludes max_wait, min_size and all_of");
+        "latency_target decides when a batch starts: do not set max_wait, min_size or all_of with "
+        "it");
 }
 
 }  // namespace
@@ -80,18 +81,23 @@ void check_options(const BatchOptions& options, const BatchWork& work) {
   check(options.max_queue_bytes >= 1, "max_queue_bytes must be at least 1");
   check(options.max_wait >= Duration::zero(), "max_wait must not be negative");
   check(options.isolate == Isolate::none || work.can_repeat,
-        "isolate needs rows that can be copied, to run them again");
+        "isolate needs copyable rows, since it runs them again");
   check(!options.short_handler || options.executor == nullptr,
-        "short_handler and executor exclude each other");
+        "set either short_handler or executor, not both");
   if (work.accumulate) {
-    check(options.parallelism == 1, "parallelism must be 1: a reducer has one batch at a time");
-    check(options.preferred_sizes.empty(), "preferred_sizes: a reducer's rows are not padded");
-    check(options.isolate == Isolate::none, "isolate: a reducer's rows fail alone anyway");
+    check(options.parallelism == 1,
+          "parallelism must be 1, since a reducer has one batch at a time");
+    check(options.preferred_sizes.empty(),
+          "preferred_sizes cannot be used with a reducer: its rows are not padded");
+    check(options.isolate == Isolate::none,
+          "isolate cannot be used with a reducer: its rows fail alone anyway");
     check(options.latency_target.latency == Duration::zero(),
-          "latency_target: what a reducer does with a row costs the same in any batch");
+          "latency_target cannot be used with a reducer: a row costs the same in a batch of any "
+          "size");
   }
   if (!options.device.empty()) {
-    check(static_cast<bool>(work.check_device), "device is of batches of tensors; these have none");
+    check(static_cast<bool>(work.check_device),
+          "device is for batches of tensors, but this batcher's rows have none");
     work.check_device(options.device);
   }
   check_preferred(options, work);
@@ -110,15 +116,15 @@ void check_change(const BatchOptions& from, const BatchOptions& to) {
 void check_has_node(const BatchOptions& options, bool has_node) {
   if (has_node || options.all_of.empty()) return;
   throw InvalidArgument(
-      "BatchOptions::all_of is about peers, which only a node knows: expose the batcher on one "
-      "before its first row");
+      "BatchOptions::all_of names peers, so the batcher needs a node: expose it on one before its "
+      "first row");
 }
 
 void check_host(const BatchOptions& options, const Host& host) {
   check_has_node(options, !host.name().empty());
   for (const std::string& name : options.all_of) {
     if (host.may_be_peer(name)) continue;
-    throw InvalidArgument("BatchOptions::all_of: the node's group, which is full, has no node '" +
+    throw InvalidArgument("BatchOptions::all_of: the node's group is complete and has no node '" +
                           name + "'");
   }
   check(!host.exclusive() || options.parallelism == 1,

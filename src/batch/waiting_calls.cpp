@@ -35,7 +35,7 @@ WaitingCalls::Room WaitingCalls::room_for(const BatchCall& call, std::size_t com
   const std::size_t rows = (room.held ? held : queued) + call.rows;
   if (rows <= max_rows_) return room;
   room.limit = std::to_string(max_rows_) + " rows, BatchOptions::max_queue" +
-               (room.held ? ", and as many are held back" : "");
+               (room.held ? ", and as many of held callers" : "");
   room.refused = !room.giving_way.empty();  // those would not be enough
   if (room.refused) return room;
   const std::size_t excess = rows - max_rows_;

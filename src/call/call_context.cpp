@@ -84,7 +84,7 @@ std::stop_token CallContext::stop_token() const {
 Future<void> CallContext::when_cancelled() const {
   if (call_) return call_->when_cancelled();
   return make_failed_future<void>(
-      BrokenPromise("a call that is answered at once can not be cancelled"));
+      BrokenPromise("a call that is answered at once cannot be cancelled"));
 }
 
 std::exception_ptr detail::ContextAccess::over(const CallContext& context) {
@@ -94,7 +94,7 @@ std::exception_ptr detail::ContextAccess::over(const CallContext& context) {
   }
   if (context.time_left() == Duration::zero()) {
     return std::make_exception_ptr(
-        TimedOut("the deadline of the call passed before this could start; it never ran", false));
+        TimedOut("the call's deadline passed before this could start; it never ran", false));
   }
   return nullptr;
 }

@@ -66,7 +66,7 @@ void CallState::end() noexcept {
   }
   if (!watch) return;
   for (Promise<void>& promise : watch->promises)
-    promise.set_error(BrokenPromise("the call was answered, and can not be cancelled any more"));
+    promise.set_error(BrokenPromise("the call was answered and can no longer be cancelled"));
 }
 
 void CallState::let_go() noexcept {
@@ -128,7 +128,7 @@ Future<void> CallState::when_cancelled() {
   if (phase_of(state) == Phase::cancelled) return make_ready_future();
   if (!is_under_way(state)) {
     return make_failed_future<void>(
-        BrokenPromise("the call was answered, and can not be cancelled any more"));
+        BrokenPromise("the call was answered and can no longer be cancelled"));
   }
   return watch().promises.emplace_back().get_future();
 }

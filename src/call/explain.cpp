@@ -38,32 +38,32 @@ std::string_view meaning_of(Guarantee guarantee, const Error& error) {
       if (error.code() == ErrorCode::remote_error) {
         const CallDiagnostics* const diagnostics = error.diagnostics();
         if (may_have_run && diagnostics != nullptr && diagnostics->attempt > 1) {
-          return "an attempt has run, and threw, or may have run";
+          return "an attempt ran and threw, or may have run";
         }
-        return may_have_run ? "it ran once, and threw"
-                            : "it surely never ran: what was to make its object threw";
+        return may_have_run ? "it ran once and threw"
+                            : "it never ran: the code that creates its object threw";
       }
       if (error.code() == ErrorCode::unknown) {
-        return "the peer does not remember it; as it may have run, it is not sent again";
+        return "the peer no longer remembers it; it may have run, so it is not sent again";
       }
-      return may_have_run ? "it may have run, and is not sent again" : "it surely never ran";
+      return may_have_run ? "it may have run, so it is not sent again" : "it never ran";
     case Guarantee::deadline:
-      return may_have_run ? "no answer came in time; the deadline went along, and if it had not "
-                            "begun to run by then, it never will"
-                          : "it could not be sent in time, and never runs";
+      return may_have_run ? "no answer came before the deadline; the peer knows the deadline, and "
+                            "never starts the call after it"
+                          : "it could not be sent before its deadline, and never runs";
     case Guarantee::cancellation:
-      return may_have_run ? "it was told to end, but may have run"
-                          : "it was taken back and never runs";
+      return may_have_run ? "it was cancelled, but may have run"
+                          : "it was cancelled, and never runs";
     case Guarantee::bounded_memory:
-      return "there was no room for it here, and it was not sent";
+      return "this node had no room for it, and did not send it";
     case Guarantee::dead_peer:
-      return may_have_run ? "the peer counts as dead; it had left, and may have run"
-                          : "the peer counts as dead; it was not sent, and never runs";
+      return may_have_run ? "the peer is considered dead; the call was sent, and may have run"
+                          : "the peer is considered dead; the call was not sent, and never runs";
     case Guarantee::overload:
-      return may_have_run ? "the callee had no room for what it did"
+      return may_have_run ? "the callee started it, and its handler failed with Overloaded"
                           : "the callee had no room for it, and did not run it";
     case Guarantee::shutdown:
-      return may_have_run ? "a node has shut down while it was under way"
+      return may_have_run ? "a node was shut down while the call was in flight"
                           : "a node is shutting down, and did not run it";
     case Guarantee::none:
     case Guarantee::reconnect:
@@ -80,58 +80,59 @@ std::string_view meaning_of(Guarantee guarantee, const Error& error) {
 std::string_view advice_of_shut_down(const Error& error, const CallDiagnostics* diagnostics) {
   if (diagnostics != nullptr && !diagnostics->left) return "make a new node";
   if (diagnostics != nullptr && !error.may_have_run() && diagnostics->attempts <= 1) {
-    return "call another node, or again when it has been started again";
+    return "call another node, or call again after it was restarted";
   }
-  return "call another node, or again when it has been started again; make a new one where it was "
-         "the own one that ended";
+  return "call another node, or call again after a restart; if your own node has ended, make a new "
+         "one";
 }
 
 std::string_view advice_of(const Error& error) {
   const CallDiagnostics* const diagnostics = error.diagnostics();
   switch (error.code()) {
     case ErrorCode::remote_error:
-      return "as for an exception of a local function: the text says what it was, and where";
+      return "handle it like an exception of a local function; the message says what was thrown, "
+             "and where";
     case ErrorCode::timed_out:
-      if (diagnostics == nullptr) return "wait for longer, or see why it takes so long";
-      if (!error.may_have_run()) return "raise the time-out, or see why the call could not leave";
-      return "raise the time-out, or see why the callee is slow; repeat only what is idempotent";
+      if (diagnostics == nullptr) return "wait longer, or find out why it takes so long";
+      if (!error.may_have_run())
+        return "raise the timeout, or find out why the call could not be sent";
+      return "raise the timeout, or find out why the callee is slow; repeat only idempotent calls";
     case ErrorCode::not_sent:
-      return "call again, or another node; create another object where it was to make one; "
-             "wait_for_peer() waits for a peer that is lost";
+      return "call again, or call another node; if the call was to create an object, create a new "
+             "one; wait_for_peer() waits until a lost peer is back";
     case ErrorCode::unknown:
-      return "ask the peer what it knows, or repeat what is idempotent";
+      return "ask the peer whether it ran, or repeat it if it is idempotent";
     case ErrorCode::peer_lost:
-      return "go on with the other peers; repeat only what is idempotent";
+      return "continue with the other peers; repeat only idempotent calls";
     case ErrorCode::broken_promise:
-      return "look for the handler that did not answer";
+      return "find the handler that dropped its promise";
     case ErrorCode::overloaded:
       if (diagnostics != nullptr && diagnostics->guarantee == Guarantee::bounded_memory) {
         return "wait with wait_for_credit(), or raise NodeOptions::max_outstanding_bytes";
       }
-      return "call again after a while (Overloaded::retry_after()), or raise the limit";
+      return "call again later (Overloaded::retry_after()), or raise the limit";
     case ErrorCode::cancelled:
-      return "nothing: somebody asked for it, or nobody waits any more for what it was part of";
+      return "nothing: it was cancelled on request, or the call that it was part of has ended";
     case ErrorCode::not_found:
       if (diagnostics == nullptr) {
-        return "expose it, call it by its right name, or wait for the peer (wait_for_peer())";
+        return "expose it, correct the name, or wait for the peer (wait_for_peer())";
       }
-      if (!diagnostics->left)
-        return "wait for the peer (wait_for_peer()), or call it by its right name";
-      return "expose it, or call it by its right name";
+      if (!diagnostics->left) return "wait for the peer (wait_for_peer()), or correct its name";
+      return "expose it, or correct the name";
     case ErrorCode::bad_signature:
-      return "build caller and callee from one declaration";
+      return "build caller and callee from the same declaration";
     case ErrorCode::bad_message:
-      return "send what the other side takes";
+      return "send a message that the peer accepts";
     case ErrorCode::shut_down:
       return advice_of_shut_down(error, diagnostics);
     case ErrorCode::owner_lost:
     case ErrorCode::rref_expired:
-      return "create another object, from what was kept of it";
+      return "create a new object, from a saved state if you have one";
     case ErrorCode::invalid_argument:
     case ErrorCode::join_failed:
       break;
   }
-  return "as the message says";
+  return "see the message";
 }
 
 // "1.250 s"
@@ -158,7 +159,7 @@ std::string attempt_of(const CallDiagnostics& diagnostics) {
          (diagnostics.attempt == 1
               ? ""
               : ", " + seconds_of(diagnostics.called_at - diagnostics.first_called_at) +
-                    " after the first one");
+                    " after the first");
 }
 
 std::string words_of(const ConnectionEvent& event) {
@@ -170,14 +171,14 @@ std::string words_of(const ConnectionEvent& event) {
     case Kind::broke:
       return "the connection broke" + why;
     case Kind::failed:
-      return event.count == 1 ? "a try to connect failed" + why
-                              : count + " tries to connect had failed, the last one" + why;
+      return event.count == 1 ? "an attempt to connect failed" + why
+                              : count + " attempts to connect had failed, the last one" + why;
     case Kind::resumed:
-      return "connected again" + (event.count == 0   ? ""
-                                  : event.count == 1 ? ", 1 frame was sent again"
-                                                     : ", " + count + " frames were sent again");
+      return "reconnected" + (event.count == 0   ? ""
+                              : event.count == 1 ? ", 1 frame was resent"
+                                                 : ", " + count + " frames were resent");
     case Kind::silent:
-      return "from here on nothing was heard";
+      return "nothing was heard from the peer after this";
   }
   return "something happened" + why;
 }
@@ -193,8 +194,8 @@ std::vector<Line> lines_of(const CallDiagnostics& diagnostics) {
   const bool has_time_out = diagnostics.deadline != TimePoint::max();
   std::vector<Line> lines{{diagnostics.called_at,
                            std::string(left_at_once ? "called, and sent at once" : "called") +
-                               (has_time_out ? "; its time-out is " + text_of(diagnostics.deadline -
-                                                                              diagnostics.called_at)
+                               (has_time_out ? "; its timeout is " + text_of(diagnostics.deadline -
+                                                                             diagnostics.called_at)
                                              : "") +
                                attempt_of(diagnostics)}};
   if (diagnostics.events) {
@@ -218,7 +219,7 @@ std::string way_of(const Error& error, const CallDiagnostics& diagnostics) {
   for (const Line& line : lines_of(diagnostics))
     text += at(line.at, diagnostics) + line.text + '\n';
   const std::string left = !diagnostics.left      ? "and had not been sent"
-                           : !diagnostics.left_at ? "and had been sent when there was room"
+                           : !diagnostics.left_at ? "and had been sent once there was room"
                                                   : "";
   text += at(diagnostics.ended_at, diagnostics) + "ended" + (left.empty() ? "" : ", " + left) +
           ": " + error.what() + '\n';

@@ -9,8 +9,8 @@ ExposedFunction::~ExposedFunction() = default;
 void check_gathering(const std::string& name, const ExposeOptions& options) {
   if (!options.short_handler) return;
   throw InvalidArgument("expose: '" + name +
-                        "' gathers calls, and ExposeOptions::short_handler is of functions that "
-                        "run at once; set BatchOptions::short_handler instead");
+                        "' gathers calls into batches, so ExposeOptions::short_handler does not "
+                        "apply; set BatchOptions::short_handler instead");
 }
 
 std::shared_ptr<ExposedFunction> ExposedFunction::with_signature(std::string_view called_as) {

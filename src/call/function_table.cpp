@@ -125,7 +125,7 @@ void FunctionTable::add(std::shared_ptr<detail::ExposedFunction> function) {
   const std::unique_lock lock(mutex_);
   if (functions_.contains(name)) {
     throw InvalidArgument("expose: '" + name +
-                          "' is exposed already; unexpose it first or choose another name");
+                          "' is already exposed; unexpose it first or choose another name");
   }
   functions_.emplace(name, std::move(function));
 }
@@ -157,7 +157,7 @@ std::shared_ptr<detail::ExposedFunction> FunctionTable::resolve(std::string_view
     const detail::FunctionKind kind = kind_of(name);
     throw BadSignature(
         std::string(kind.described) + "'" + shown(name) + "' on " + std::string(node) +
-        " has the signature " + shown_signature(name, found->signature) + ", it was called as " +
+        " has the signature " + shown_signature(name, found->signature) + ", but was called as " +
         shown_signature(name, signature) + "; " + std::string(kind.if_signature_differs));
   }
   return function;

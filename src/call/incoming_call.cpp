@@ -6,7 +6,7 @@ namespace batchrpc::detail {
 
 void IncomingCall::refuse_late() {
   refuse(std::make_exception_ptr(
-      TimedOut("the call's time was over before it could start; it never ran", false)));
+      TimedOut("the call's deadline passed before it could start; it never ran", false)));
 }
 
 RunningCall* WaitingCall::begin() && {

@@ -17,7 +17,7 @@ bool SubmittedCall::cancel() const noexcept {
 void ReplyHandler::abandon() noexcept {
   Reply reply;
   reply.error =
-      std::make_exception_ptr(BrokenPromise("the call was dropped before it had a reply"));
+      std::make_exception_ptr(BrokenPromise("the call was destroyed before it was answered"));
   (*this)(reply);
 }
 

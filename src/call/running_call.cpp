@@ -25,7 +25,7 @@ TimePoint ReplySink::now() const noexcept { return {}; }
 
 void RunningCall::break_promise() noexcept {
   fail(std::make_exception_ptr(
-      BrokenPromise("the handler was dropped by the callee before it had answered")));
+      BrokenPromise("the callee destroyed the handler before it had answered")));
 }
 
 void own_payloads(std::vector<Bytes>& payloads) {
@@ -185,7 +185,8 @@ void RunningCall::send_error(const std::exception_ptr& error, bool began) {
     const bool over =
         deadline && (sink_->is_over(*deadline - kAtItsEnd) || had_as_much_time(late, *deadline));
     if (began && over) {
-      const std::string text = std::string("the call's time was over while it ran: ") + late.what();
+      const std::string text =
+          std::string("the call's deadline passed while it ran: ") + late.what();
       send(std::make_exception_ptr(TimedOut(text, true)), false);
     } else {
       send(error, began);

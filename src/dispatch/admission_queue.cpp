@@ -108,7 +108,7 @@ std::optional<AdmissionQueue::Refusal> AdmissionQueue::refusal(const std::string
   if (all_taken || own_taken) {
     const std::string who = own_taken ? " of " + peer : "";
     return Refusal{calls(own_taken ? line.accepted : accepted_) + who +
-                       " wait or run (NodeOptions::call_limits." +
+                       " are queued or running (NodeOptions::call_limits." +
                        (own_taken ? "accepted_per_peer)" : "accepted)"),
                    pause(wait / 2)};
   }
@@ -117,8 +117,8 @@ std::optional<AdmissionQueue::Refusal> AdmissionQueue::refusal(const std::string
   // for nothing. Goodput stays at the capacity if a call waits for half of its time at most.
   const Duration left = *deadline - now;
   if (2 * wait + work <= left) return std::nullopt;
-  return Refusal{"it would wait for about " + in_milliseconds(wait) + " of the " +
-                     in_milliseconds(left) + " that it has, and run for about " +
+  return Refusal{"it would be queued for about " + in_milliseconds(wait) + " of the " +
+                     in_milliseconds(left) + " left until its deadline, and run for about " +
                      in_milliseconds(work) + " (NodeOptions::call_limits)",
                  pause(wait - std::max<Duration>(left - work, Duration::zero()) / 2)};
 }
@@ -251,7 +251,7 @@ void AdmissionQueue::take_expired(TimePoint now, Calls& expired) {
 void AdmissionQueue::answer_expired(Calls& expired) const {
   for (auto& [dispatched, work, hook] : expired) {
     dispatched.call.refuse(std::make_exception_ptr(
-        TimedOut("'" + dispatched.function->name + "' waited for its turn on " + node_ +
+        TimedOut("'" + dispatched.function->name + "' was queued on " + node_ +
                      " until its deadline; it never ran (NodeOptions::call_limits)",
                  false)));
   }
@@ -325,7 +325,7 @@ void AdmissionQueue::close(const std::exception_ptr& error) {
   }
   if (unreported > 0) {
     log_.warning(calls(unreported) +
-                 " refused for lack of room since the last such line, until the end");
+                 " refused for lack of room since the last such line, until the node ended");
   }
   for (Waiting& next : waiting)
     next.dispatched.call.refuse(error);

@@ -46,7 +46,7 @@ void require_each(const EnvSpec& spec, std::span<const std::byte> actions,
       std::ostringstream text;
       text.imbue(std::locale::classic());
       text.precision(std::numeric_limits<T>::max_digits10);
-      text << "action " << i << " of " << count << " is " << value << ", but allowed is ";
+      text << "action " << i << " of " << count << " is " << value << ", but must be from ";
       if (spec.actions > 0) {
         text << "0 to " << spec.actions - 1;
       } else {
@@ -75,7 +75,7 @@ void require_allowed(const EnvSpec& spec, std::span<const std::byte> actions,
     case ElementType::uint8:
       break;
   }
-  throw InvalidArgument("actions of " + to_string(spec.action) + " are not known");
+  throw InvalidArgument("actions of " + to_string(spec.action) + " are not supported");
 }
 
 }  // namespace batchrpc::env

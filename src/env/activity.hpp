@@ -16,7 +16,7 @@ class Activity {
   /// Throws ShutDown after close().
   void begin() {
     const std::lock_guard lock(mutex_);
-    if (closed_) throw ShutDown("the worker's environments are ending");
+    if (closed_) throw ShutDown("the worker's environments are closing");
     ++count_;
   }
   void end() noexcept {

@@ -18,7 +18,7 @@ std::size_t ArraySpec::elements() const {
   std::size_t count = 1;
   for (const std::int64_t size : shape) {
     if (static_cast<std::uint64_t>(size) > kMostElements / count) {
-      throw InvalidArgument("an array of more than 2^40 elements: " + to_string(*this));
+      throw InvalidArgument("an array has more than 2^40 elements: " + to_string(*this));
     }
     count *= static_cast<std::size_t>(size);
   }

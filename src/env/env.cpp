@@ -18,7 +18,7 @@ void require_usable(const EnvSpec& spec) {
   const auto refuse = [&](const std::string& what) {
     throw InvalidArgument("an environment's spec (" + to_string(spec) + ") " + what);
   };
-  if (spec.observation.type > ElementType::float64) refuse("has a type that is not known here");
+  if (spec.observation.type > ElementType::float64) refuse("has an observation of an unknown type");
   if (spec.observation.elements() == 0) refuse("has an observation without elements");
   if (spec.action.elements() == 0) refuse("has an action without elements");
   if (spec.actions < 0) refuse("has a negative number of actions");
@@ -29,7 +29,7 @@ void require_usable(const EnvSpec& spec) {
     }
   } else {
     if (type != ElementType::float32 && type != ElementType::float64) {
-      refuse("has actions that are numbers, but neither float32 nor float64");
+      refuse("has continuous actions that are neither float32 nor float64");
     }
     if (!(spec.action_low < spec.action_high)) refuse("has an empty range of actions");
   }

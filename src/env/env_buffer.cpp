@@ -20,7 +20,8 @@ class EnvBuffer::Turn {
     activity_->begin();
     if (buffer->busy_.exchange(true)) {
       activity_->end();
-      throw InvalidArgument("these environments are being stepped: wait for the answer first");
+      throw InvalidArgument(
+          "these environments are being stepped; wait for that step to finish first");
     }
     buffer_ = std::move(buffer);
   }
@@ -122,9 +123,9 @@ class EnvBuffer::Round final : public LaneTask, public std::enable_shared_from_t
   }
 
   void require_awaited() const {
-    if (buffer_->parts_.activity->closed()) throw ShutDown("the worker's environments are ending");
+    if (buffer_->parts_.activity->closed()) throw ShutDown("the worker's environments are closing");
     if (buffer_->ended_)
-      throw InvalidArgument("these environments are gone while they were stepped");
+      throw InvalidArgument("these environments were closed while they were being stepped");
   }
 
   void step(Episodes& group, std::size_t s, std::size_t first, std::size_t lane) {
@@ -163,8 +164,8 @@ class EnvBuffer::Round final : public LaneTask, public std::enable_shared_from_t
     try {
       buffer_->require_actions(chosen);
     } catch (const InvalidArgument& error) {
-      throw InvalidArgument("the worker's policy, in step " + std::to_string(step_ + 1) + " of " +
-                            std::to_string(steps_) + ": " + error.what());
+      throw InvalidArgument("the worker's policy failed in step " + std::to_string(step_ + 1) +
+                            " of " + std::to_string(steps_) + ": " + error.what());
     }
     acted_ = true;
   }
@@ -249,7 +250,7 @@ EnvBuffer::EnvBuffer(std::size_t index, std::vector<std::unique_ptr<Episodes>> g
                              parts_.limits)) {
   if (most_steps_ > 0) return;
   throw InvalidArgument(std::to_string(envs_) + " environments (" + to_string(spec_) +
-                        ") are more than a message takes");
+                        ") are more than one message can carry");
 }
 
 Future<StepReply> EnvBuffer::reset(std::optional<std::uint64_t> seed) {
@@ -286,26 +287,28 @@ Future<StepReply> EnvBuffer::start(std::shared_ptr<Round> round) {
 void EnvBuffer::require_begun() const {
   if (begun_) return;
   throw InvalidArgument(
-      "these environments have to be reset first: they never were, or one of them has thrown");
+      "these environments must be reset first: they never were, or one of them has thrown");
 }
 
 void EnvBuffer::require_step(std::uint32_t steps, const Bytes& actions) const {
   if (steps == 0 || steps > most_steps_) {
-    throw InvalidArgument(std::to_string(steps) + " steps are asked for; a message takes 1 to " +
+    throw InvalidArgument(std::to_string(steps) +
+                          " steps were requested, but one message can carry 1 to " +
                           std::to_string(most_steps_));
   }
   if (actions.empty()) {
     if (parts_.policy == nullptr) {
       throw InvalidArgument(
-          "a rollout needs a policy, and this worker has none: EnvWorkerOptions::policy");
+          "a rollout needs a policy, but this worker has none; set EnvWorkerOptions::policy");
     }
     return;
   }
   const std::size_t wanted = std::size_t{steps} * envs_ * action_bytes_;
   if (actions.size() != wanted) {
-    throw InvalidArgument("the actions of " + std::to_string(steps) + " steps of " +
-                          std::to_string(envs_) + " environments are " + std::to_string(wanted) +
-                          " bytes, and " + std::to_string(actions.size()) + " have come");
+    throw InvalidArgument("the actions for " + std::to_string(steps) + " steps of " +
+                          std::to_string(envs_) + " environments must have " +
+                          std::to_string(wanted) + " bytes, but have " +
+                          std::to_string(actions.size()));
   }
   require_actions(actions.span());
 }

@@ -19,7 +19,7 @@ void EnvDescription::accept(const std::string& worker, const OpenReply& reply,
     if (*spec_ == reply.spec && extras_ == reply.extras) return;
     throw InvalidArgument("VectorEnv: the environments of worker " + worker +
                           described(reply.spec, reply.extras) + " differ from those of " +
-                          (told_by_ == worker ? "the process before" : told_by_) +
+                          (told_by_ == worker ? "the previous process" : told_by_) +
                           described(*spec_, extras_));
   }
   const StepShape shape{.envs = shape_.envs,
@@ -30,7 +30,7 @@ void EnvDescription::accept(const std::string& worker, const OpenReply& reply,
   if (most == 0) {
     throw InvalidArgument("VectorEnv: " + std::to_string(shape.envs) + " environments of worker " +
                           worker + " (" + to_string(reply.spec) +
-                          ") are more than a message takes");
+                          ") are more than one message can carry");
   }
   spec_ = std::make_shared<const EnvSpec>(reply.spec);
   shape_ = shape;
@@ -42,14 +42,15 @@ void EnvDescription::accept(const std::string& worker, const OpenReply& reply,
 void EnvDescription::require_steps(std::size_t steps) const {
   if (steps > 0 && steps <= most_steps_) return;
   throw InvalidArgument("VectorEnv: " + std::to_string(steps) +
-                        " steps are asked for; a message takes 1 to " +
-                        std::to_string(most_steps_) + ", since what comes of them comes together");
+                        " steps were requested, but one message can carry 1 to " +
+                        std::to_string(most_steps_) +
+                        ", because their results arrive in one message");
 }
 
 void EnvDescription::require_policy(const std::string& caller) const {
   if (extras_) return;
   throw InvalidArgument("VectorEnv::" + caller +
-                        ": the workers have no policy: EnvWorkerOptions::policy");
+                        ": the workers have no policy; set EnvWorkerOptions::policy");
 }
 
 }  // namespace batchrpc::env

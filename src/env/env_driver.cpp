@@ -20,22 +20,22 @@ constexpr std::size_t kMostEnvs = std::size_t{1} << 20;
 
 VectorEnvOptions usable_options(VectorEnvOptions options) {
   const auto refuse = [](const std::string& what) { throw InvalidArgument("VectorEnv: " + what); };
-  if (options.workers.empty()) refuse("there are no workers");
+  if (options.workers.empty()) refuse("workers is empty");
   std::set<std::string> names;
   for (const std::string& name : options.workers) {
     if (!names.insert(name).second) refuse("worker " + name + " is named twice");
   }
-  if (options.service.empty()) refuse("the service has no name");
+  if (options.service.empty()) refuse("service is empty");
   if (options.buffers == 0 || options.buffers > WorkerPolicy::kMostBuffers) {
-    refuse(std::to_string(options.buffers) + " buffers; allowed are 1 to " +
+    refuse("buffers is " + std::to_string(options.buffers) + ", but must be from 1 to " +
            std::to_string(WorkerPolicy::kMostBuffers));
   }
   if (options.envs_per_worker == 0 || options.envs_per_worker > kMostEnvs) {
-    refuse(std::to_string(options.envs_per_worker) + " environments a worker; allowed are 1 to " +
-           std::to_string(kMostEnvs));
+    refuse("envs_per_worker is " + std::to_string(options.envs_per_worker) +
+           ", but must be from 1 to " + std::to_string(kMostEnvs));
   }
-  if (options.step_timeout <= Duration::zero()) refuse("the step_timeout is not positive");
-  if (options.open_timeout <= Duration::zero()) refuse("the open_timeout is not positive");
+  if (options.step_timeout <= Duration::zero()) refuse("step_timeout must be positive");
+  if (options.open_timeout <= Duration::zero()) refuse("open_timeout must be positive");
   return options;
 }
 
@@ -79,9 +79,9 @@ void VectorEnv::State::step(std::span<const EnvBatch::Group> sources,
   if (actions.size() != sources.size() * group_actions) {
     throw InvalidArgument("VectorEnv::step_async: " + std::to_string(steps) + " steps of " +
                           std::to_string(sources.size()) + " groups of " +
-                          std::to_string(options_.envs_per_worker) + " environments take " +
+                          std::to_string(options_.envs_per_worker) + " environments need " +
                           std::to_string(sources.size() * group_actions) + " bytes of actions (" +
-                          to_string(spec().action) + " each), and there are " +
+                          to_string(spec().action) + " each), but got " +
                           std::to_string(actions.size()));
   }
   const std::vector<Target> targets = targets_of(sources);
@@ -100,7 +100,7 @@ void VectorEnv::State::roll_out(std::span<const EnvBatch::Group> sources, std::s
 
 void VectorEnv::State::require_own(const EnvBatch& batch) const {
   if (batch.spec == description_.spec() && batch.envs == options_.envs_per_worker) return;
-  throw InvalidArgument("VectorEnv: a batch of another VectorEnv, or of none");
+  throw InvalidArgument("VectorEnv: the batch belongs to another VectorEnv, or to none");
 }
 
 // Returns the groups of a batch that can be stepped, leaving out those whose environments are gone.
@@ -112,7 +112,7 @@ std::vector<VectorEnv::State::Target> VectorEnv::State::targets_of(
     const EnvBatch::Group& source = sources[i];
     const std::size_t g = std::size_t{source.buffer} * worker_count() + source.worker;
     if (source.worker >= worker_count() || g >= groups_.size()) {
-      throw InvalidArgument("VectorEnv: a batch of another VectorEnv");
+      throw InvalidArgument("VectorEnv: the batch belongs to another VectorEnv");
     }
     const Worker& worker = workers_[source.worker];
     if (!worker.told.live || worker.epoch != source.session) continue;
@@ -120,14 +120,13 @@ std::vector<VectorEnv::State::Target> VectorEnv::State::targets_of(
         std::ranges::find(targets, g, &Target::group) != targets.end()) {
       throw InvalidArgument("VectorEnv: the environments of worker " + worker.told.name +
                             ", buffer " + std::to_string(source.buffer) +
-                            ", are under way already: step_wait() or recv() first, and step a "
-                            "batch once");
+                            ", are already being stepped: call step_wait() or recv() first, and "
+                            "step each batch only once");
     }
     if (groups_.ticket(g) != source.turn) {
-      throw InvalidArgument(
-          "VectorEnv: the environments of worker " + worker.told.name + ", buffer " +
-          std::to_string(source.buffer) +
-          ", have been stepped or reset since that batch: step the one that has come last");
+      throw InvalidArgument("VectorEnv: the environments of worker " + worker.told.name +
+                            ", buffer " + std::to_string(source.buffer) +
+                            ", have been stepped or reset since that batch; step the latest batch");
     }
     targets.push_back({.group = g, .place = i, .epoch = worker.epoch});
   }

@@ -63,7 +63,7 @@ void VectorEnv::State::require_whole(const env::StepReply& reply, const env::Wan
   throw BadMessage("VectorEnv: the answer to " +
                    std::string(wanted.rollout ? "a rollout of " : "") +
                    std::to_string(wanted.steps) + " steps of " +
-                   std::to_string(options_.envs_per_worker) + " environments is not of that size");
+                   std::to_string(options_.envs_per_worker) + " environments has another size");
 }
 
 std::vector<std::uint8_t> VectorEnv::State::resting_after(const env::StepReply& reply) const {

@@ -33,7 +33,8 @@ void VectorEnv::State::throw_nothing() const {
   std::string gone;
   for (const Worker& worker : workers_) {
     if (worker.told.live) {
-      throw InvalidArgument("VectorEnv: nothing is under way: reset_async() or step_async() first");
+      throw InvalidArgument(
+          "VectorEnv: no step is in flight; call reset_async() or step_async() first");
     }
     gone += "; " + worker.told.last_loss;
   }

@@ -19,7 +19,8 @@ using namespace std::chrono_literals;
 
 constexpr Duration kFirstReopenPause = 20ms;
 constexpr Duration kLongestReopenPause = 1s;
-constexpr const char* kUntilReplaced = "it is opened again when another process of its name joins";
+constexpr const char* kUntilReplaced =
+    "it is opened again when another process with its name joins";
 
 std::string why_lost(const std::string& worker, const std::exception_ptr& error) {
   const std::string why = describe(error);
@@ -203,12 +204,12 @@ VectorEnv::State::Deferred VectorEnv::State::not_opened(std::size_t w,
   Worker& worker = workers_[w];
   const TimePoint now = loop_->now();
   if (now >= worker.give_up) {
-    return refuse(
-        w, std::make_exception_ptr(TimedOut(
-               "VectorEnv: worker " + worker.told.name +
-               " could not be opened within VectorEnvOptions::open_timeout (" +
-               text_of(options_.open_timeout) + "); is its EnvWorker there, with the service " +
-               options_.service + "? The last try: " + describe(error))));
+    return refuse(w, std::make_exception_ptr(
+                         TimedOut("VectorEnv: worker " + worker.told.name +
+                                  " could not be opened within VectorEnvOptions::open_timeout (" +
+                                  text_of(options_.open_timeout) +
+                                  "); check that its EnvWorker runs, with the service " +
+                                  options_.service + ". The last attempt: " + describe(error))));
   }
   Deferred todo;
   const bool may_be_asked_for_ever = worker.epoch != 0;
@@ -217,7 +218,7 @@ VectorEnv::State::Deferred VectorEnv::State::not_opened(std::size_t w,
     worker.told.last_loss = worker.told.name + " could not be opened again within " +
                             "VectorEnvOptions::open_timeout (" + text_of(options_.open_timeout) +
                             "): " + describe(error);
-    todo.warning = worker.told.last_loss + "; it is asked again";
+    todo.warning = worker.told.last_loss + "; trying again";
   }
   open_later(w, todo);
   return todo;
@@ -243,10 +244,10 @@ VectorEnv::State::Deferred VectorEnv::State::lose(std::size_t w, const std::exce
   const ErrorCode code = Result<void>(error).code();
   const bool too_slow = code == ErrorCode::timed_out;
   if (code != ErrorCode::peer_lost) worker.overdue = after(loop_->now(), options_.open_timeout);
-  worker.told.last_loss =
-      too_slow ? worker.told.name + " has not answered within VectorEnvOptions::step_timeout (" +
-                     text_of(options_.step_timeout) + ")"
-               : why_lost(worker.told.name, error);
+  worker.told.last_loss = too_slow ? worker.told.name +
+                                         " did not answer within VectorEnvOptions::step_timeout (" +
+                                         text_of(options_.step_timeout) + ")"
+                                   : why_lost(worker.told.name, error);
   ++worker.told.losses;
   groups_.lose(w);
   Deferred todo{.wakes = waiter_.take_if_true()};
@@ -254,7 +255,7 @@ VectorEnv::State::Deferred VectorEnv::State::lose(std::size_t w, const std::exce
     todo.warning = worker.told.last_loss + "; " + kUntilReplaced;
     return todo;
   }
-  if (too_slow) todo.warning = worker.told.last_loss + "; it is opened again";
+  if (too_slow) todo.warning = worker.told.last_loss + "; opening it again";
   open_later(w, todo);
   return todo;
 }
@@ -300,7 +301,8 @@ void VectorEnv::State::peer_joined(const PeerInfo& peer) {
 
 bool VectorEnv::State::wait_for_workers(std::size_t live, Duration timeout) {
   if (live > worker_count()) {
-    throw InvalidArgument("VectorEnv::wait_for_workers: " + std::to_string(live) + " of " +
+    throw InvalidArgument("VectorEnv::wait_for_workers: " + std::to_string(live) +
+                          " workers were requested, but there are only " +
                           std::to_string(worker_count()));
   }
   const auto are_there = [this, live] {
@@ -324,8 +326,9 @@ Future<void> VectorEnv::State::push_policy(Bytes bytes, std::uint64_t version) {
     const std::lock_guard lock(mutex_);
     if (weights_ != nullptr && version < weights_->version) {
       throw InvalidArgument("VectorEnv::push_policy: version " + std::to_string(version) +
-                            " comes after " + std::to_string(weights_->version) +
-                            "; workers do not go back");
+                            " is older than the present version " +
+                            std::to_string(weights_->version) +
+                            "; workers cannot go back to an older version");
     }
     weights_ = weights;
     for (std::size_t w = 0; w < worker_count(); ++w) {

@@ -59,12 +59,13 @@ class SingleEnvs final : public EnvGroup {
 
 EnvGroupFactory group_of(EnvFactory make) {
   return [make = std::move(make)](std::size_t size) -> std::unique_ptr<EnvGroup> {
-    if (size == 0) throw InvalidArgument("a group of environments has one at least");
+    if (size == 0) throw InvalidArgument("a group needs at least one environment");
     std::vector<std::unique_ptr<Env>> envs;
     envs.reserve(size);
     for (std::size_t i = 0; i < size; ++i) {
       envs.push_back(make());
-      if (envs.back() == nullptr) throw InvalidArgument("the factory has made no environment");
+      if (envs.back() == nullptr)
+        throw InvalidArgument("the factory returned no environment (a null pointer)");
       require_usable(envs.back()->spec());
       if (envs.back()->spec() != envs.front()->spec()) {
         throw InvalidArgument("the environments of a group differ: one has " +

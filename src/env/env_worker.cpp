@@ -54,8 +54,8 @@ class EnvWorker::State {
     const std::lock_guard lock(mutex_);
     require_current(session);
     if (index >= buffers_.size()) {
-      throw InvalidArgument("there is no buffer " + std::to_string(index) + ", but " +
-                            std::to_string(buffers_.size()));
+      throw InvalidArgument("there is no buffer number " + std::to_string(index) +
+                            ", since the worker has " + std::to_string(buffers_.size()));
     }
     return buffers_[index];
   }
@@ -64,7 +64,7 @@ class EnvWorker::State {
   void update_policy(const env::SessionId& session, Bytes weights, std::uint64_t version) {
     if (parts_.policy == nullptr) {
       throw InvalidArgument(
-          "weights need a policy, and this worker has none: EnvWorkerOptions::policy");
+          "weights need a policy, but this worker has none; set EnvWorkerOptions::policy");
     }
     {
       const std::lock_guard lock(mutex_);
@@ -88,7 +88,7 @@ class EnvWorker::State {
       {
         const std::lock_guard lock(state_.mutex_);
         if (std::exchange(state_.opening_, true)) {
-          throw Overloaded("the worker is making environments already");
+          throw Overloaded("the worker is already making environments");
         }
         before.swap(state_.buffers_);
         ++state_.session_.number;
@@ -102,7 +102,7 @@ class EnvWorker::State {
       std::erase_if(state_.former_, [](const auto& presence) { return presence.expired(); });
       if (state_.former_.empty()) return;
       end();
-      throw Overloaded("the worker's environments before are still being stepped");
+      throw Overloaded("the worker's previous environments are still being stepped");
     }
     ~Opening() { end(); }
     Opening(const Opening&) = delete;
@@ -118,34 +118,35 @@ class EnvWorker::State {
 
   void require_current(const env::SessionId& session) const {
     if (session.worker != session_.worker) {
-      throw NotFound("these environments are gone: the worker was started anew");
+      throw NotFound("these environments are gone: the worker was restarted");
     }
     if (session.number != session_.number) {
       throw InvalidArgument(
-          "these environments are gone: the worker has been opened anew, by this driver or "
-          "another");
+          "these environments are gone: the worker was opened again, by this driver or another");
     }
   }
 
   void require_possible(const env::OpenRequest& request) const {
     if (request.buffers == 0 || request.buffers > WorkerPolicy::kMostBuffers) {
-      throw InvalidArgument(std::to_string(request.buffers) + " buffers; allowed are 1 to " +
+      throw InvalidArgument(std::to_string(request.buffers) +
+                            " buffers were requested, but must be from 1 to " +
                             std::to_string(WorkerPolicy::kMostBuffers));
     }
     const std::size_t all = std::size_t{request.buffers} * request.envs;
     if (request.envs == 0 || all > max_envs_) {
       throw InvalidArgument(std::to_string(request.buffers) + " × " + std::to_string(request.envs) +
-                            " environments; allowed are 1 to " + std::to_string(max_envs_) +
-                            " (EnvWorkerOptions::max_envs)");
+                            " environments were requested, but must be from 1 to " +
+                            std::to_string(max_envs_) + " (EnvWorkerOptions::max_envs)");
     }
     const std::size_t lanes = parts_.lanes->count();
     if (request.envs % lanes != 0) {
-      throw InvalidArgument(std::to_string(request.envs) + " environments do not divide among " +
-                            std::to_string(lanes) +
-                            " lanes: ask for a multiple, or give the worker other lanes");
+      throw InvalidArgument(
+          std::to_string(request.envs) + " environments cannot be divided evenly among " +
+          std::to_string(lanes) +
+          " lanes: request a multiple of that, or change EnvWorkerOptions::lanes");
     }
     if (request.autoreset != Autoreset::next_step && request.autoreset != Autoreset::same_step) {
-      throw InvalidArgument("an autoreset that is not known here: " +
+      throw InvalidArgument("unknown autoreset mode: " +
                             std::to_string(static_cast<int>(request.autoreset)));
     }
   }
@@ -158,7 +159,7 @@ class EnvWorker::State {
     for (std::size_t lane = 0; lane < lanes; ++lane) {
       auto group = env::run_program_code([&] { return make_(request.envs / lanes); });
       if (group == nullptr || group->size() != request.envs / lanes) {
-        throw InvalidArgument("the worker's factory has not made a group of " +
+        throw InvalidArgument("the worker's factory did not return a group of " +
                               std::to_string(request.envs / lanes));
       }
       require_usable(group->spec());
@@ -189,9 +190,11 @@ EnvWorker::EnvWorker(const Node& node, EnvGroupFactory make, EnvWorkerOptions op
     : node_(node),
       service_(options.service),
       lanes_(options.lanes != nullptr ? options.lanes : thread_lanes(1)) {
-  if (make == nullptr) throw InvalidArgument("EnvWorker: there is no factory");
-  if (options.service.empty()) throw InvalidArgument("EnvWorker: the service has no name");
-  if (lanes_->count() == 0) throw InvalidArgument("EnvWorker: there must be a lane at least");
+  if (make == nullptr) throw InvalidArgument("EnvWorker: the factory is null");
+  if (options.service.empty())
+    throw InvalidArgument("EnvWorker: EnvWorkerOptions::service is empty");
+  if (lanes_->count() == 0)
+    throw InvalidArgument("EnvWorker: EnvWorkerOptions::lanes must have at least one lane");
   options.lanes = lanes_;
   state_ = std::make_shared<State>(node, std::move(make), options);
   const auto expose = [this](const std::string& name, auto function, ExposeOptions how) {

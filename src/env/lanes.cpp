@@ -106,7 +106,7 @@ class ThreadLanes final : public Lanes {
 }  // namespace
 
 std::unique_ptr<Lanes> thread_lanes(std::size_t count) {
-  if (count == 0) throw InvalidArgument("thread_lanes: there must be a lane at least");
+  if (count == 0) throw InvalidArgument("thread_lanes: there must be at least one lane");
   return std::make_unique<ThreadLanes>(count);
 }
 

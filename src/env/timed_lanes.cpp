@@ -77,7 +77,7 @@ class TimedLanes final : public Lanes {
 
 std::unique_ptr<Lanes> timed_lanes(std::size_t count, std::shared_ptr<Loop> loop,
                                    std::function<Duration(std::size_t lane)> time) {
-  if (count == 0) throw InvalidArgument("timed_lanes: there must be a lane at least");
+  if (count == 0) throw InvalidArgument("timed_lanes: there must be at least one lane");
   return std::make_unique<TimedLanes>(count, std::move(loop), std::move(time));
 }
 

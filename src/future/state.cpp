@@ -106,7 +106,7 @@ class NestedWait {
       : trampoline_(Trampoline::of_this_thread()), was_running_(trampoline_.running_) {
     if (trampoline_.depth() >= kDeepest) {
       throw Overloaded(
-          "callbacks of futures that wait are nested " + std::to_string(kDeepest) +
+          "callbacks that wait for futures are nested " + std::to_string(kDeepest) +
           " deep, which is the limit; use then() or co_await, which do not block the thread");
     }
     trampoline_.run_until(done);
@@ -354,7 +354,7 @@ std::exception_ptr dropped_by_executor() {
 
 std::exception_ptr empty_future_returned() {
   return std::make_exception_ptr(
-      InvalidArgument("a callback returned an empty future, one that was moved from or consumed"));
+      InvalidArgument("a callback returned an empty future (it was moved from or consumed)"));
 }
 
 }  // namespace batchrpc::detail

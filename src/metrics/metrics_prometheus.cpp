@@ -58,25 +58,25 @@ class Exposition {
                  {"rank", std::to_string(node_.rank)},
                  {"incarnation", std::to_string(node_.incarnation)}},
                 std::uint64_t{1});
-    gauge("batchrpc_uptime_seconds", "Time since the node was made.", seconds(node_.uptime));
-    gauge("batchrpc_pending_calls", "Calls made that wait for their answer.", node_.pending);
-    gauge("batchrpc_answering_calls", "Calls of peers that run on workers or complete later.",
+    gauge("batchrpc_uptime_seconds", "Time since the node was created.", seconds(node_.uptime));
+    gauge("batchrpc_pending_calls", "Outgoing calls that wait for an answer.", node_.pending);
+    gauge("batchrpc_answering_calls", "Incoming calls that run on workers or complete later.",
           node_.answering);
-    gauge("batchrpc_parked_calls", "Calls that wait for their function to be exposed.",
+    gauge("batchrpc_parked_calls", "Incoming calls that wait for their function to be exposed.",
           node_.parked);
-    counter("batchrpc_retries_total", "Attempts beyond the first of calls made.", node_.retries);
+    counter("batchrpc_retries_total", "Attempts of outgoing calls after the first.", node_.retries);
     gauge("batchrpc_worker_threads", "Threads that run handlers.", node_.workers);
     gauge("batchrpc_queue_accepted_calls", "Calls accepted under NodeOptions::call_limits.",
           node_.queue.accepted);
-    gauge("batchrpc_queue_running_calls", "Accepted calls that run.", node_.queue.running);
-    gauge("batchrpc_queue_waiting_calls", "Accepted calls that wait for their turn.",
-          node_.queue.waiting);
+    gauge("batchrpc_queue_running_calls", "Accepted calls that are running.", node_.queue.running);
+    gauge("batchrpc_queue_waiting_calls", "Accepted calls that are queued.", node_.queue.waiting);
     counter("batchrpc_queue_refused_calls_total", "Calls refused for lack of room.",
             node_.queue.refused);
-    gauge("batchrpc_output_bytes", "To be sent, or kept until acknowledged.", node_.output_bytes);
-    gauge("batchrpc_payload_memory_used_bytes", "Memory of large payloads that is in use.",
+    gauge("batchrpc_output_bytes", "Bytes to be sent, or kept until acknowledged.",
+          node_.output_bytes);
+    gauge("batchrpc_payload_memory_used_bytes", "Bytes of memory in use by large payloads.",
           node_.payload_bytes_in_use);
-    gauge("batchrpc_payload_memory_kept_bytes", "Memory of large payloads kept for the next.",
+    gauge("batchrpc_payload_memory_kept_bytes", "Bytes of memory kept for the next large payloads.",
           node_.payload_bytes_kept);
   }
 
@@ -90,19 +90,20 @@ class Exposition {
     gauge("batchrpc_peers", "Peers, by the state of the connection.");
     for (const auto& [state, count] : states)
       out_.sample({{"state", state}}, count);
-    counter("batchrpc_peer_reconnects_total", "New connections of a session with a peer.");
+    counter("batchrpc_peer_reconnects_total", "Times that a session with a peer was reconnected.");
     for_peers([](const PeerMetrics& peer) { return peer.reconnects; });
-    gauge("batchrpc_peer_round_trip_seconds", "Time of a ping there and back, smoothed.");
+    gauge("batchrpc_peer_round_trip_seconds", "Round-trip time of pings, smoothed.");
     for (const PeerMetrics& peer : node_.peers) {
       if (peer.round_trip > Duration::zero()) {
         out_.sample({{"peer", peer.name}}, seconds(peer.round_trip));
       }
     }
-    counter("batchrpc_peer_sent_bytes_total", "Sent over connections to a peer.");
+    counter("batchrpc_peer_sent_bytes_total", "Bytes sent over connections to a peer.");
     for_peers([](const PeerMetrics& peer) { return peer.bytes_sent; });
-    counter("batchrpc_peer_received_bytes_total", "Received over connections to a peer.");
+    counter("batchrpc_peer_received_bytes_total", "Bytes received over connections to a peer.");
     for_peers([](const PeerMetrics& peer) { return peer.bytes_received; });
-    gauge("batchrpc_peer_output_bytes", "To be sent to a peer, or kept until it acknowledges.");
+    gauge("batchrpc_peer_output_bytes",
+          "Bytes to be sent to a peer, or kept until it acknowledges them.");
     for_peers([](const PeerMetrics& peer) { return std::uint64_t{peer.output_bytes}; });
   }
   template <class Value>
@@ -119,9 +120,9 @@ class Exposition {
     }
   }
   void write_calls_made() {
-    counter("batchrpc_calls_total", "Calls made.");
+    counter("batchrpc_calls_total", "Outgoing calls.");
     for_made([](const CallMetrics& made) { return made.calls; });
-    counter("batchrpc_call_errors_total", "Calls made that ended in an error, by its code.");
+    counter("batchrpc_call_errors_total", "Outgoing calls that failed, by error code.");
     for (const PeerMetrics& peer : node_.peers) {
       for (const PeerCalls& calls : peer.functions) {
         for (std::size_t i = 0; i < ErrorCounts::kCodes; ++i) {
@@ -132,13 +133,15 @@ class Exposition {
         }
       }
     }
-    gauge("batchrpc_calls_in_flight", "Calls made that have not ended.");
+    gauge("batchrpc_calls_in_flight", "Outgoing calls that have not ended.");
     for_made([](const CallMetrics& made) { return made.in_flight; });
-    counter("batchrpc_notifications_total", "Messages sent that want no answer.");
+    counter("batchrpc_notifications_total", "Notifications sent: messages without an answer.");
     for_made([](const CallMetrics& made) { return made.notifications; });
-    counter("batchrpc_call_sent_bytes_total", "Frames and payloads of calls made.");
+    counter("batchrpc_call_sent_bytes_total",
+            "Bytes of frames and payloads sent for outgoing calls.");
     for_made([](const CallMetrics& made) { return made.bytes_sent; });
-    counter("batchrpc_call_received_bytes_total", "Frames and payloads of their results.");
+    counter("batchrpc_call_received_bytes_total",
+            "Bytes of frames and payloads received as their results.");
     for_made([](const CallMetrics& made) { return made.bytes_received; });
     histogram("batchrpc_call_duration_seconds",
               "Time from a call until its result was read, by function.");
@@ -161,9 +164,10 @@ class Exposition {
     }
   }
   void write_calls_answered() {
-    counter("batchrpc_handled_calls_total", "Calls of peers, from when their function is known.");
+    counter("batchrpc_handled_calls_total",
+            "Incoming calls, counted once their function is known.");
     for_answered([](const CallMetrics& answered) { return answered.calls; });
-    counter("batchrpc_handled_call_errors_total", "Calls answered with an error, by its code.");
+    counter("batchrpc_handled_call_errors_total", "Incoming calls that failed, by error code.");
     for (const FunctionMetrics& function : node_.functions) {
       for (std::size_t i = 0; i < ErrorCounts::kCodes; ++i) {
         if (function.answered.errors.counts[i] == 0) continue;
@@ -171,14 +175,16 @@ class Exposition {
                     function.answered.errors.counts[i]);
       }
     }
-    gauge("batchrpc_handled_calls_in_flight", "Calls not answered yet.");
+    gauge("batchrpc_handled_calls_in_flight", "Incoming calls not answered yet.");
     for_answered([](const CallMetrics& answered) { return answered.in_flight; });
-    counter("batchrpc_handled_call_received_bytes_total", "Frames and payloads of calls of peers.");
+    counter("batchrpc_handled_call_received_bytes_total",
+            "Bytes of frames and payloads of incoming calls.");
     for_answered([](const CallMetrics& answered) { return answered.bytes_received; });
-    counter("batchrpc_handled_call_sent_bytes_total", "Frames and payloads of their results.");
+    counter("batchrpc_handled_call_sent_bytes_total",
+            "Bytes of frames and payloads sent as their results.");
     for_answered([](const CallMetrics& answered) { return answered.bytes_sent; });
     histogram("batchrpc_handled_call_duration_seconds",
-              "Time from a call's arrival until its result was ready.");
+              "Time from an incoming call's arrival until its result was ready.");
     for (const FunctionMetrics& function : node_.functions) {
       if (function.answered.calls > 0)
         latency("function", function.name, function.answered.latency);
@@ -195,9 +201,9 @@ class Exposition {
   }
   void write_batchers() {
     using Batcher = BatcherMetrics;
-    counter("batchrpc_batcher_rows_total", "Rows that came.");
+    counter("batchrpc_batcher_rows_total", "Rows that arrived.");
     for_batchers([](const Batcher& batcher) { return batcher.rows; });
-    counter("batchrpc_batcher_ended_rows_total", "Rows by what became of them.");
+    counter("batchrpc_batcher_ended_rows_total", "Rows by outcome.");
     constexpr std::array<std::pair<std::string_view, std::uint64_t Batcher::*>, 8> kEnds{
         {{"answered", &Batcher::answered},
          {"failed", &Batcher::failed},
@@ -211,18 +217,18 @@ class Exposition {
       for (const auto& [end, count] : kEnds)
         out_.sample({{"batcher", batcher.name}, {"end", end}}, batcher.*count);
     }
-    counter("batchrpc_batcher_started_batches_total", "Batches by why they started.");
+    counter("batchrpc_batcher_started_batches_total", "Batches by the reason why they started.");
     for (const Batcher& batcher : node_.batchers) {
       for (const ReasonCount& reason : batcher.reasons)
         out_.sample({{"batcher", batcher.name}, {"reason", reason.reason}}, reason.batches);
     }
     counter("batchrpc_batcher_batches_total", "Batches that have ended.");
     for_batchers([](const Batcher& batcher) { return batcher.batches; });
-    gauge("batchrpc_batcher_running_batches", "Batches that run.");
+    gauge("batchrpc_batcher_running_batches", "Batches that are running.");
     for_batchers([](const Batcher& batcher) { return batcher.running; });
-    gauge("batchrpc_batcher_queued_rows", "Rows that wait.");
+    gauge("batchrpc_batcher_queued_rows", "Rows that are queued.");
     for_batchers([](const Batcher& batcher) { return batcher.queued; });
-    gauge("batchrpc_batcher_queued_bytes", "What rows that wait take.");
+    gauge("batchrpc_batcher_queued_bytes", "Bytes of the rows that are queued.");
     for_batchers([](const Batcher& batcher) { return batcher.queued_bytes; });
     gauge("batchrpc_batcher_held_rows", "Rows whose callers are held back.");
     for_batchers([](const Batcher& batcher) { return batcher.held; });
@@ -233,7 +239,7 @@ class Exposition {
     histogram("batchrpc_batch_wait_seconds", "Time from a row's arrival to its batch's start.");
     for (const Batcher& batcher : node_.batchers)
       latency("batcher", batcher.name, batcher.queue_wait);
-    histogram("batchrpc_batch_handler_seconds", "Time of each batch's handler.");
+    histogram("batchrpc_batch_handler_seconds", "Run time of the handler of each batch.");
     for (const Batcher& batcher : node_.batchers)
       latency("batcher", batcher.name, batcher.handler_time);
     histogram("batchrpc_batch_duration_seconds", "Time from a row's arrival to its result.");
@@ -242,13 +248,13 @@ class Exposition {
   }
 
   void write_rrefs() {
-    gauge("batchrpc_rref_owned_objects", "Objects of this node behind remote references.");
+    gauge("batchrpc_rref_owned_objects", "Objects of this node that remote references refer to.");
     for (const RRefCount& owned : node_.rrefs.owned)
       out_.sample({{"type", owned.name}}, std::uint64_t{owned.objects});
     gauge("batchrpc_rref_holders", "Peers that hold references to objects of this node.");
     for (const RRefCount& owned : node_.rrefs.owned)
       out_.sample({{"type", owned.name}}, std::uint64_t{owned.holders});
-    gauge("batchrpc_rref_waiting_calls", "Calls of their methods that have not begun.");
+    gauge("batchrpc_rref_waiting_calls", "Calls of their methods that have not started.");
     for (const RRefCount& owned : node_.rrefs.owned)
       out_.sample({{"type", owned.name}}, std::uint64_t{owned.waiting_calls});
     gauge("batchrpc_rref_used_objects", "Objects of peers that this node holds references to.");

@@ -50,7 +50,7 @@ void GroupMembership::try_root() {
   const NodeOptions& options = core_.options();
   const std::string address = address_.choose();
   if (address.empty()) {
-    retry("the file " + join_file(options) + " is not there");
+    retry("the file " + join_file(options) + " does not exist");
     return;
   }
   std::shared_ptr<Session> session;
@@ -59,7 +59,7 @@ void GroupMembership::try_root() {
         core_.addresses().transports().parse(address, AddressUse::connect));
   } catch (const Error& error) {
     const std::string from =
-        joins_by_file(options) ? "the file " + join_file(options) + " names no root: " : "";
+        joins_by_file(options) ? "the file " + join_file(options) + " does not name a root: " : "";
     fail_to_join(std::make_exception_ptr(JoinFailed(from + error.what())));
     return;
   }
@@ -74,7 +74,7 @@ void GroupMembership::try_root() {
 
 void GroupMembership::give_up() {
   if (!joining_->pending()) return;
-  joining_->set_error(JoinFailed("the node was dropped before it had joined"));
+  joining_->set_error(JoinFailed("the node was destroyed before it had joined"));
 }
 
 void GroupMembership::fail_to_join(const std::exception_ptr& error) {
@@ -94,7 +94,7 @@ void GroupMembership::retry(const std::string& why) {
         JoinFailed("the root could not be reached at " + core_.options().join +
                    (tried.empty() || tried == core_.options().join ? "" : ", which says " + tried) +
                    ", within " + text_of(core_.options().join_timeout) + " (" + why +
-                   "); check that rank 0 was started, and with this address")));
+                   "); check that rank 0 was started with this address")));
     return;
   }
   try_root_at(pace_.after_silence(now));
@@ -130,7 +130,7 @@ void GroupMembership::root_did_not_answer(const Session& session, const Result<M
     return;
   }
   if (session.broke_protocol() && address_.is_to_be_warned_of()) {
-    core_.log().warning("dropped " + address_.tried() + ", where the root should be: " +
+    core_.log().warning("dropped " + address_.tried() + ", where the root was expected: " +
                         root.message() + session.connection().offence());
   }
   address_.forget_nearer();
@@ -162,7 +162,7 @@ void GroupMembership::root_answered(const std::shared_ptr<Session>& session,
     const std::string better = core_.addresses().better(*root, address_.tried());
     if (!better.empty()) {
       address_.use_nearer(better);
-      core_.peers().retire(session, "it comes back by " + better);
+      core_.peers().retire(session, "it reconnects through " + better);
       try_root();
       return;
     }
@@ -199,7 +199,7 @@ void GroupMembership::joined(const std::shared_ptr<Session>& session,
     return;
   }
   if (!reply->taken.empty()) {
-    core_.peers().retire(session, "it asks again");
+    core_.peers().retire(session, "it asks to join again");
     if (returning_ && core_.options().rank < 0) choose_another_rank();
     return refused(reply->taken);
   }

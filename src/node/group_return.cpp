@@ -74,7 +74,7 @@ void GroupMembership::choose_another_rank() {
 void GroupMembership::root_is_back() {
   if (!std::exchange(returning_, false)) return;
   core_.loop()->cancel(std::exchange(return_timer_, 0));
-  core_.log().info("the root is back; this node is of rank " + std::to_string(core_.rank()));
+  core_.log().info("the root is back; this node has rank " + std::to_string(core_.rank()));
 }
 
 // A member that the new root does not know by then has ended while there was no root.
@@ -115,7 +115,7 @@ void GroupMembership::agree_with(const std::vector<Member>& members) {
       return member.name == peer.name && member.incarnation == peer.incarnation;
     });
     if (is_listed) continue;
-    core_.peers().remove(peer.name, peer.incarnation, "the root does not know it any more");
+    core_.peers().remove(peer.name, peer.incarnation, "the root no longer knows it");
   }
 }
 

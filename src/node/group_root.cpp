@@ -31,7 +31,7 @@ Future<void> GroupRoot::gather() {
 
 void GroupRoot::give_up() {
   if (!gathering_->pending()) return;
-  gathering_->set_error(JoinFailed("the node was dropped before it had joined"));
+  gathering_->set_error(JoinFailed("the node was destroyed before it had joined"));
 }
 
 Future<JoinReply> GroupRoot::admit(Member member, std::int32_t world_size) {
@@ -40,18 +40,18 @@ Future<JoinReply> GroupRoot::admit(Member member, std::int32_t world_size) {
   if (const std::exception_ptr ending = core_.refusal()) std::rethrow_exception(ending);
   if (member.name != caller.name || member.incarnation != caller.incarnation) {
     throw JoinFailed(caller.name + " asked to join as " + member.name +
-                     "; a node joins for itself");
+                     "; a node can join only under its own name");
   }
   Promise<JoinReply> promise;
   auto future = promise.get_future();
   {
     const std::lock_guard lock(mutex_);
     if (world_size != options.world_size) {
-      throw JoinFailed(member.name + " expects a world of " + std::to_string(world_size) +
-                       ", the root " + core_.name() + " one of " +
-                       std::to_string(options.world_size) + "; give both one world_size");
+      throw JoinFailed(member.name + " expects a world_size of " + std::to_string(world_size) +
+                       ", but the root " + core_.name() + " expects " +
+                       std::to_string(options.world_size) + "; give both the same world_size");
     }
-    if (member.name == core_.name()) throw JoinFailed("the root does not join itself");
+    if (member.name == core_.name()) throw JoinFailed("the root cannot join itself");
     const bool chosen = member.rank < 0;
     if (chosen) member.rank = roster_.rank_for(member.name);
     if (const Member* holder = roster_.other_of_rank(member.rank, member.name)) {
@@ -66,8 +66,8 @@ Future<JoinReply> GroupRoot::admit(Member member, std::int32_t world_size) {
                                                     std::to_string(options.world_size) +
                                                     " are taken; raise NodeOptions::world_size"});
       }
-      throw JoinFailed("rank " + std::to_string(member.rank) + " is beyond the world of " +
-                       std::to_string(options.world_size));
+      throw JoinFailed("rank " + std::to_string(member.rank) +
+                       " is too large for a world_size of " + std::to_string(options.world_size));
     }
     roster_.add(member);  // A node that joins again replaces its own entry.
     waiting_.push_back({member, std::move(promise)});

@@ -34,7 +34,7 @@ void Listening::listen_where_told(const Address& address, bool is_root) {
   } catch (const JoinFailed& error) {
     if (!is_root || !options_.listen.empty()) throw;
     throw JoinFailed(std::string(error.what()) +
-                     ". (Rank 0 listens where the others join; a node that joins has another "
+                     ". (Rank 0 listens at NodeOptions::join. A node that joins needs another "
                      "NodeOptions::rank, or -1)");
   }
   const std::lock_guard lock(mutex_);

@@ -115,8 +115,8 @@ class NodeCore::Shutdown {
         std::max<Duration>(deadline_ - now(), kBusyWorkersFinishWithin));
     if (busy > 0) {
       core_->log_.warning("shut down while " + std::to_string(busy) +
-                          (busy == 1 ? " handler does" : " handlers do") +
-                          " not return: the threads are left to themselves");
+                          (busy == 1 ? " handler has" : " handlers have") +
+                          " not returned; their threads are abandoned");
     }
     {  // The loop's last callback may wait for what the calling thread drives.
       const WaitScope as_before(elsewhere_);

@@ -49,9 +49,9 @@ void NodeHost::forget(std::uint64_t number) {
   if (const auto core = core_.lock()) core->forget_handler(number);
 }
 
-std::uint64_t NodeHost::on_metrics(BatcherFigures figures) {
+std::uint64_t NodeHost::on_metrics(BatcherStatistics statistics) {
   const auto core = core_.lock();
-  return core ? core->batchers().add(exposed_as_, std::move(figures)) : 0;
+  return core ? core->batchers().add(exposed_as_, std::move(statistics)) : 0;
 }
 
 void NodeHost::forget_metrics(std::uint64_t number, BatcherMetrics last) {

@@ -32,7 +32,7 @@ class NodeHost final : public Host {
   std::uint64_t on_change(std::function<void()> handler) override;
   std::uint64_t on_end(std::function<void()> handler) override;
   void forget(std::uint64_t number) override;
-  std::uint64_t on_metrics(BatcherFigures figures) override;
+  std::uint64_t on_metrics(BatcherStatistics statistics) override;
   void forget_metrics(std::uint64_t number, BatcherMetrics last) override;
 
  private:

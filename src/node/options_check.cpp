@@ -24,7 +24,7 @@ constexpr Duration kLongestSilence = std::chrono::hours(24 * 365);
 constexpr std::size_t kMaxNodeName = 255;
 
 void check(bool good, const std::string& option, const std::string& range) {
-  if (!good) throw InvalidArgument("NodeOptions::" + option + " is out of range: " + range);
+  if (!good) throw InvalidArgument("NodeOptions::" + option + " " + range);
 }
 
 std::string variable(const char* name) {
@@ -32,8 +32,8 @@ std::string variable(const char* name) {
   if (value == nullptr || *value == '\0') {
     throw InvalidArgument(
         std::string("the environment variable ") + name +
-        " is not set; torchrun and its like set MASTER_ADDR, MASTER_PORT, RANK and "
-        "WORLD_SIZE, or set NodeOptions::join yourself");
+        " is not set; start the program with torchrun or a similar launcher, which sets "
+        "MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE, or set NodeOptions::join yourself");
   }
   return value;
 }
@@ -45,7 +45,7 @@ int number(const char* name, int lowest, int highest) {
   if (error != std::errc() || end != text.data() + text.size() || value < lowest ||
       value > highest) {
     throw InvalidArgument(std::string("the environment variable ") + name + " is '" + text +
-                          "'; it should be a number from " + std::to_string(lowest) + " to " +
+                          "'; it must be a number from " + std::to_string(lowest) + " to " +
                           std::to_string(highest));
   }
   return value;
@@ -80,50 +80,50 @@ std::string random_text(const NodeOptions& options) {
 NodeOptions completed(NodeOptions options) {
   if (options.join == kEnvironment) take_environment(options);
   check(options.rank >= -1 && options.rank < kMaxWorldSize, "rank",
-        "it is -1 (the root chooses) or from 0 on, here " + std::to_string(options.rank));
+        "must be -1 (the root chooses) or at least 0, but is " + std::to_string(options.rank));
   check(options.world_size >= 0 && options.world_size <= kMaxWorldSize, "world_size",
-        "it is 0 (open) or from 1 on, here " + std::to_string(options.world_size));
+        "must be 0 (open) or at least 1, but is " + std::to_string(options.world_size));
   check(options.world_size == 0 || options.rank < options.world_size, "rank",
-        "it is " + std::to_string(options.rank) + " in a world of " +
-            std::to_string(options.world_size) + ", where the last is " +
+        "is " + std::to_string(options.rank) + ", but world_size is " +
+            std::to_string(options.world_size) + " and the largest rank " +
             std::to_string(options.world_size - 1));
   check(options.rank == 0 || !options.join.empty(), "join",
-        "a node that is not the root (rank 0) needs the root's address");
+        "is empty: a node that is not the root (rank 0) needs the root's address");
   check(options.num_worker_threads >= 1 && options.num_worker_threads <= kMaxWorkers,
         "num_worker_threads",
-        "it is from 1 to " + std::to_string(kMaxWorkers) + ", here " +
+        "must be from 1 to " + std::to_string(kMaxWorkers) + ", but is " +
             std::to_string(options.num_worker_threads));
   check(options.busy_poll >= Duration::zero() && options.busy_poll <= std::chrono::seconds(1),
-        "busy_poll", "it is from zero to 1 s");
-  check(options.call_timeout > Duration::zero(), "call_timeout", "it is more than zero");
-  check(options.join_timeout > Duration::zero(), "join_timeout", "it is more than zero");
-  check(options.expose_within >= Duration::zero(), "expose_within", "it is not negative");
-  check(options.shutdown_timeout >= Duration::zero(), "shutdown_timeout", "it is not negative");
+        "busy_poll", "must be from 0 to 1 s");
+  check(options.call_timeout > Duration::zero(), "call_timeout", "must be positive");
+  check(options.join_timeout > Duration::zero(), "join_timeout", "must be positive");
+  check(options.expose_within >= Duration::zero(), "expose_within", "must not be negative");
+  check(options.shutdown_timeout >= Duration::zero(), "shutdown_timeout", "must not be negative");
   check(options.ping_after >= std::chrono::milliseconds(1) && options.ping_after <= kLongestSilence,
-        "ping_after", "it is from 1 ms to 365 days");
+        "ping_after", "must be from 1 ms to 365 days");
   check(options.dead_after >= options.ping_after && options.dead_after <= kLongestSilence,
-        "dead_after", "it is from ping_after to 365 days");
+        "dead_after", "must be from ping_after to 365 days");
   check(options.rref_lease >= std::chrono::milliseconds(1) && options.rref_lease <= kLongestSilence,
-        "rref_lease", "it is from 1 ms to 365 days");
+        "rref_lease", "must be from 1 ms to 365 days");
   check(options.max_frame_bytes >= 64 * 1024 && options.max_frame_bytes <= std::uint64_t{1} << 32,
-        "max_frame_bytes", "it is from 64 KiB to 4 GiB");
+        "max_frame_bytes", "must be from 64 KiB to 4 GiB");
   check(
       options.max_payload_bytes >= 64 * 1024 && options.max_payload_bytes <= std::uint64_t{1} << 48,
-      "max_payload_bytes", "it is from 64 KiB to 256 TiB");
+      "max_payload_bytes", "must be from 64 KiB to 256 TiB");
   check(options.max_outstanding_bytes >= 64 * 1024 &&
             options.max_outstanding_bytes <= std::uint64_t{1} << 48,
-        "max_outstanding_bytes", "it is from 64 KiB to 256 TiB");
+        "max_outstanding_bytes", "must be from 64 KiB to 256 TiB");
   check(options.name.size() <= kMaxNodeName && options.name.find('\0') == std::string::npos, "name",
-        "it has at most 255 bytes, none of them zero");
+        "must have at most 255 bytes, none of them zero");
   check(options.io_context == nullptr || !options.loop, "io_context",
-        "set either io_context or loop");
+        "and NodeOptions::loop exclude each other: set one of them");
   if (options.name.empty()) {
     options.name = options.rank >= 0
                        ? "node" + std::to_string(options.rank)
                        : "node-" + std::to_string(::getpid()) + "-" + random_text(options);
   }
   check(!joins_by_file(options) || join_file(options).starts_with('/'), "join",
-        "the path after file:// is absolute, as in file:///tmp/run1");
+        "has a relative path after file://; write an absolute one, as in file:///tmp/run1");
   if (options.transports.empty() && !options.loop) options.transports = built_in_transports();
   return options;
 }

@@ -18,7 +18,7 @@ std::string why_absent(const std::string& peer, const std::vector<PeerInfo>& pee
   if (found == peers.end()) return "peer '" + peer + "' did not join";
   const std::string& why = found->last_error;
   return "peer '" + peer + "' is lost" + (why.empty() ? "" : " (" + why + ")") +
-         " and was not back";
+         " and did not come back";
 }
 
 }  // namespace
@@ -103,7 +103,7 @@ void PeerWaits::close() {
   for (auto& [number, wait] : waits) {
     loop_->cancel(wait.timer);
     wait.promise.set_error(
-        ShutDown("node " + node_ + " was shut down while " + wait.peer + " was awaited"));
+        ShutDown("node " + node_ + " was shut down while it waited for peer " + wait.peer));
   }
 }
 

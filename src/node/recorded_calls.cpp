@@ -18,8 +18,9 @@ void NodeCore::expose_recorded_calls() {
       Page page;
       page.received = core->loop()->now().time_since_epoch().count();
       if (!core->options().profiling) {
-        throw NotFound("node " + core->name() +
-                       " shows no recorded calls; set its NodeOptions::profiling");
+        throw NotFound(
+            "node " + core->name() +
+            " does not share its recorded calls; set NodeOptions::profiling on that node");
       }
       const CallTracer::Shown shown = look(core->tracer(), CallTracer::Position{store, call});
       page.calls.reserve(shown.calls.size());

@@ -17,16 +17,16 @@ namespace {
 void check(const detail::OutgoingOptions& options, const Encoder& encoder) {
   if (options.retry.attempts < 1 || options.retry.backoff < Duration::zero()) {
     throw InvalidArgument(
-        "CallOptions::retry is out of range: attempts are 1 or more, backoff is not negative");
+        "CallOptions::retry: attempts must be at least 1, and backoff must not be negative");
   }
   if (encoder.one_use()) {
     throw InvalidArgument(
-        "a call that carries an RRef is sent once, and cannot be retried (CallOptions::retry); "
-        "call again with a new handle");
+        "a call that carries an RRef can be sent only once, so it cannot be retried "
+        "(CallOptions::retry); call again with a new handle");
   }
   if (options.payload_target) {
     throw InvalidArgument(
-        "a call whose result goes into memory of the caller's own (call_into) cannot be retried "
+        "a call that writes its result into the caller's memory (call_into) cannot be retried "
         "(CallOptions::retry)");
   }
 }
@@ -143,17 +143,17 @@ std::string RetriedCall::try_again(ErrorCode failed_by, Duration least_pause) {
   }
   const auto core = core_.lock();
   if (!core) return "the node is shut down";
-  if (cancelled_) return "it was cancelled and is not tried again";
+  if (cancelled_) return "it was cancelled and is not retried";
   Retries& retries = core->retries();
   const Duration pause = std::max(least_pause, retries.with_jitter(schedule_.backoff()));
   const TimePoint when = after(core->loop()->now(), pause);
   if (!schedule_.is_in_time(when)) return "no time is left to try again (CallOptions::timeout)";
   if (!retries.take_from_budget()) {
-    return "it is not tried again: the node's retry budget, a tenth of its calls that ask for "
-           "retries and ten saved up, is used up; " +
+    return "it is not retried: the node's retry budget (a tenth of its calls that ask for retries, "
+           "plus ten saved up) is used up; " +
            std::string(failed_by == ErrorCode::overloaded
-                           ? "call less often, or again after retry_after()"
-                           : "wait_for_peer() waits for a peer that is away");
+                           ? "call less often, or call again after retry_after()"
+                           : "use wait_for_peer() to wait for a lost peer");
   }
   if (!retries.pause(shared_from_this(), when)) return "the node is shutting down";
   core->counters()->retries.fetch_add(1, std::memory_order_relaxed);
@@ -179,10 +179,10 @@ void RetriedCall::end_pause() {
 
 void RetriedCall::shut_down() {
   const auto core = core_.lock();
-  end_between(std::make_exception_ptr(
-      ShutDown("node " + (core ? core->name() : std::string()) + " was shut down while '" +
-                   request_.shown_function() + "' on " + request_.peer() + " was to be tried again",
-               failures_.may_have_run())));
+  end_between(std::make_exception_ptr(ShutDown(
+      "node " + (core ? core->name() : std::string()) + " was shut down while '" +
+          request_.shown_function() + "' on " + request_.peer() + " was waiting to be retried",
+      failures_.may_have_run())));
 }
 
 std::string RetriedCall::text() const { return request_.peer() + ": " + request_.shown_function(); }

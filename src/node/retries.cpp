@@ -67,7 +67,7 @@ std::vector<std::string> Retries::close() {
   std::vector<std::string> texts;
   for (const auto& [text, count] : counts) {
     texts.push_back(text + (count > 1 ? " (" + std::to_string(count) + " calls)" : "") +
-                    ", to be tried again");
+                    ", waiting to be retried");
   }
   for (auto& [number, entry] : paused)
     entry.call->shut_down();

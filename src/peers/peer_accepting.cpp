@@ -40,10 +40,11 @@ void PeerTable::accept(std::unique_ptr<Stream> stream) {
   }
   if (!session) {
     report_unidentified("refused " + stream->description() + ": " + std::to_string(kMaxHalfOpen) +
-                        " connections already wait for a hello");
+                        " connections already wait for their hello");
     return;
   }
-  if (pushed_out) drop_half_open(pushed_out, "others came before it had said hello");
+  if (pushed_out)
+    drop_half_open(pushed_out, "newer connections took its place before it sent a hello");
   if (!std::exchange(half_open_watched_, true)) watch_half_open(now + kHandshakeTime);
   session->start(std::move(stream), true);
 }
@@ -79,7 +80,7 @@ void PeerTable::drop_half_open() {
     });
   }
   for (const auto& session : dropped)
-    drop_half_open(session, "no hello came in time");
+    drop_half_open(session, "it sent no hello in time");
 }
 
 void PeerTable::drop_half_open(const std::shared_ptr<Session>& session, const std::string& why) {

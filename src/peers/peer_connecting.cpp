@@ -180,7 +180,7 @@ void PeerTable::try_addresses(const std::string& name, const std::shared_ptr<Ses
                                  : "its address cannot be reached");
     return;
   }
-  if (index == 0) log(LogLevel::debug, "tries to connect to " + name);
+  if (index == 0) log(LogLevel::debug, "connecting to " + name);
   // The reference is weak. The transport owns the handler, and the node owns the transport.
   auto next = [this, weak_host = std::weak_ptr(environment_.host()), name,
                weak_session = std::weak_ptr(session), index, all_refused,
@@ -295,7 +295,7 @@ std::shared_ptr<Session> PeerTable::connect_to(const Address& address) {
     session->set_dialled(address.to_string());
     half_open_.push_back({session, environment_.loop->now()});
   }
-  log(LogLevel::debug, "tries to connect to " + address.to_string());
+  log(LogLevel::debug, "connecting to " + address.to_string());
   environment_.transports->connect(
       address, environment_.loop->now() + options_.dead_after,
       [weak_host = std::weak_ptr(environment_.host()), weak_session = std::weak_ptr(session)](

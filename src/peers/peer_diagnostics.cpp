@@ -54,7 +54,7 @@ void PeerTable::report_on(const std::string& name, LogLevel level, const std::st
 void PeerTable::report_connected(const Session& session, bool was_lost, const std::string& name,
                                  Ended& ended) {
   std::string line = session.was_accepted() ? name + " has connected" : "connected to " + name;
-  if (was_lost) line += " again, which was lost";
+  if (was_lost) line += " again after it was lost";
   line += " (" + session.connection().description() + ")";
   ended.push_back([this, was_lost, name, line = std::move(line)] {
     report_on(name, was_lost ? LogLevel::info : LogLevel::debug, line);
@@ -63,19 +63,19 @@ void PeerTable::report_connected(const Session& session, bool was_lost, const st
 
 void PeerTable::report_broken(const Session& session, const std::string& why) const {
   report_on(session.peer()->name, LogLevel::info,
-            "the connection to " + session.peer()->name + " broke (" + why + "): " +
-                (session.was_accepted() ? "the peer may connect again" : "connecting again"));
+            "the connection to " + session.peer()->name + " broke (" + why +
+                "): " + (session.was_accepted() ? "the peer may connect again" : "reconnecting"));
 }
 
 void PeerTable::report_resumed(const Session& session) const {
   const std::uint64_t frames = session.sent_again();
   report_on(session.peer()->name, LogLevel::info,
-            "connected again to " + session.peer()->name + " after " +
+            "reconnected to " + session.peer()->name + " after " +
                 text_of(environment_.loop->now() - session.liveness().broke_at()) +
                 ": its calls continue" +
-                (frames > 0 ? ", " + count_of(frames, "frame") + (frames == 1 ? " is" : " are") +
-                                  " sent again"
-                            : ""));
+                (frames > 0
+                     ? ", " + count_of(frames, "frame") + (frames == 1 ? " is" : " are") + " resent"
+                     : ""));
 }
 
 // Runs after the calls that the loss ends have ended.

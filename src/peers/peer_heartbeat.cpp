@@ -140,8 +140,8 @@ std::vector<std::string> PeerTable::pending() const {
     }
     if (const int calls = session->incoming().answering(); calls > 0) {
       const std::string functions = session->incoming().answering_functions();
-      texts.push_back(std::to_string(calls) + (calls == 1 ? " call of " : " calls of ") + name +
-                      ", still being answered here" + (functions.empty() ? "" : ": ") + functions);
+      texts.push_back(std::to_string(calls) + (calls == 1 ? " call from " : " calls from ") + name +
+                      ", not yet answered" + (functions.empty() ? "" : ": ") + functions);
     }
     const auto report_bytes = [&texts, &to = name](std::size_t bytes, const char* why) {
       if (bytes > 0) texts.push_back(std::to_string(bytes) + " bytes to " + to + why);
@@ -179,7 +179,7 @@ void PeerTable::close(const std::string& reason) {
     session->say_goodbye(ErrorCode::shut_down, reason);
     const auto error = [this](const std::string& function, bool sent) {
       return std::make_exception_ptr(ShutDown(
-          "node " + self_.name + " was shut down while '" + function + "' was under way", sent));
+          "node " + self_.name + " was shut down while '" + function + "' was in flight", sent));
     };
     session->outgoing().fail_all(error, Guarantee::shutdown);
   }

@@ -17,11 +17,11 @@ OutgoingCalls::MakeError peer_lost(const std::string& name, const std::string& w
     }
     if (function == OutgoingCalls::kCreditWait) {
       return std::make_exception_ptr(
-          NotSent("the wait for credit is over, since " + name + " is lost (" + why + ")"));
+          NotSent("the wait for credit has ended, because " + name + " is lost (" + why + ")"));
     }
     return std::make_exception_ptr(
         NotSent(name + " is lost (" + why + "): '" + function +
-                "' was not sent; call another node, or again when it is back"));
+                "' was not sent; call another node, or call again when it is back"));
   };
 }
 
@@ -163,7 +163,7 @@ std::string PeerTable::name_of(int rank) const {
   }
   if (lost != nullptr) return *lost;
   throw NotFound("no peer of rank " + std::to_string(rank) + " is known to " + self_.name +
-                 "; its group has not heard of one");
+                 "; no peer with this rank has joined its group yet");
 }
 
 // --- sessions begin and end
@@ -253,7 +253,7 @@ void PeerTable::session_closed(const std::shared_ptr<Session>& session, const st
         begin_connecting(peer);
         ended.push_back([this, name = peer.info.name, why] {
           report_on(name, LogLevel::info,
-                    "the session with " + name + " ended (" + why + "): a new one begins");
+                    "the session with " + name + " ended (" + why + "); a new one begins");
         });
       }
       drop_unidentified(std::string(peer.info.name));
@@ -339,12 +339,12 @@ void PeerTable::settle_broken(Peer& peer, const std::string& why, Ended& ended) 
   const auto error = [name = peer.info.name, why](const std::string& function, bool sent) {
     if (function == OutgoingCalls::kCreditWait) {
       return std::make_exception_ptr(
-          NotSent("the wait for credit is over, since the connection to " + name + " broke (" +
+          NotSent("the wait for credit has ended, because the connection to " + name + " broke (" +
                   why + "); ask again"));
     }
-    return sent ? std::make_exception_ptr(Unknown("the connection to " + name + " broke (" + why +
-                                                  ") while '" + function +
-                                                  "' was under way: whether it ran is not known"))
+    return sent ? std::make_exception_ptr(
+                      Unknown("the connection to " + name + " broke (" + why + ") while '" +
+                              function + "' was in flight; it is not known whether it ran"))
                 : std::make_exception_ptr(NotSent("the connection to " + name + " broke (" + why +
                                                   ") before '" + function +
                                                   "' was sent; call again"));

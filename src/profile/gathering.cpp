@@ -101,7 +101,7 @@ Future<Told> ask_for_recorded(std::shared_ptr<NodeCore> node, std::string peer,
     const TimePoint sent = node->loop()->now();
     if (sent >= deadline) {
       if (room == 0) break;  // only the counting is missing
-      throw TimedOut("it took too long to tell all", false);
+      throw TimedOut("it did not send all of its records in time", false);
     }
     std::optional<Page> page;
     try {

@@ -201,12 +201,12 @@ std::string ProfileTable::footer(std::size_t rows_not_shown) const {
     text += std::to_string(rows_not_shown) + " more rows (ProfileTableOptions::row_limit)\n";
   }
   if (sampled_ != 1) {
-    text += "Sampled: of the calls made one in " + std::to_string(sampled_) + " was recorded\n";
+    text += "Sampled: one outgoing call in " + std::to_string(sampled_) + " was recorded\n";
   }
   if (left_out_ != 0) {
     text += "Left out: " + std::to_string(left_out_) +
-            ", calls and operators for which there was no room (ProfilerOptions::max_events; 4096, "
-            "and eight levels of calls, a reply)\n";
+            " calls and operators for which there was no room (ProfilerOptions::max_events; a "
+            "reply has room for 4096, and for eight levels of calls)\n";
   }
   return text;
 }

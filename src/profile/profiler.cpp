@@ -50,7 +50,7 @@ void write_file(const std::string& wanted, const std::string& text) {
     const std::string why = std::strerror(errno);
     if (replaces) (void)std::remove(beside.c_str());
     throw InvalidArgument("'" + path + "' cannot be written: " + why +
-                          "; name a file in a folder that there is, and that has room");
+                          "; choose a file in an existing folder on a disk with free space");
   };
   errno = 0;
   std::ofstream file(beside, std::ios::binary | std::ios::trunc);
@@ -92,7 +92,9 @@ struct Profiler::Parts {
 Profiler::Profiler(const Node& node, const ProfilerOptions& options)
     : parts_(std::make_unique<Parts>(node, options)) {
   if (options.sample == 0) {
-    throw InvalidArgument("ProfilerOptions::sample is 0: one in so many calls, so 1 is all");
+    throw InvalidArgument(
+        "ProfilerOptions::sample is 0, but must be at least 1 (1 records every call, n one call in "
+        "n)");
   }
   detail::NodeAccess::core(node)->tracer().show(parts_->store, options.sample);
   detail::NodeAccess::core(node)->tracer().add(parts_->store, options.sample, options.answered);
@@ -105,8 +107,7 @@ void Profiler::stop() {
 }
 
 std::vector<std::string> Profiler::gather(Duration timeout) {
-  if (timeout <= Duration::zero())
-    throw InvalidArgument("gather(): the time-out is not above zero");
+  if (timeout <= Duration::zero()) throw InvalidArgument("gather(): the timeout must be positive");
   const auto core = parts_->core.lock();
   if (!core) throw ShutDown("gather(): the profiler's node has ended");
   if (const std::exception_ptr refusal = core->refusal()) std::rethrow_exception(refusal);
@@ -125,7 +126,8 @@ std::vector<std::string> Profiler::gather(Duration timeout) {
       const auto [known, is_new] = parts_->gathered.try_emplace(peer.name, parts_->max_events);
       known->second.take(peer.incarnation, std::move(told));
     } catch (const TimedOut&) {
-      missing.push_back(peer.name + ": it has not told all within the time-out of gather()");
+      missing.push_back(peer.name +
+                        ": it did not send all of its records within the timeout of gather()");
     } catch (const std::exception& error) {
       missing.push_back(peer.name + ": " + error.what());
     }

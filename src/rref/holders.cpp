@@ -11,8 +11,8 @@ bool Absence::is_over(UserPresence presence, TimePoint now, const NodeOptions& o
   }
   if (!away_since_) away_since_ = now;
   if (presence == UserPresence::dead && !dead_since_) dead_since_ = now;
-  // What the dead have sent to others may still be arriving there, for as long as a connection may
-  // be out of order.
+  // Handles that a dead node has sent to others may still be arriving there, for as long as a
+  // connection may be broken.
   if (dead_since_) return now - *dead_since_ >= options.dead_after;
   return now - *away_since_ >= std::max(options.rref_lease, options.dead_after);
 }

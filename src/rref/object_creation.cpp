@@ -59,9 +59,10 @@ ObjectTable::Entry* ObjectTable::entry(const ObjectId& object, std::exception_pt
   if (at != entries_.end()) return &at->second;
   why = why_unknown(object);
   if (!why && awaited_ >= kMostAwaited) {
-    why = std::make_exception_ptr(
-        Overloaded(node_.name() + " has not heard of the object behind this RRef, and waits for " +
-                   std::to_string(awaited_) + " others already; call again"));
+    why = std::make_exception_ptr(Overloaded(
+        node_.name() +
+        " does not know the object behind this RRef yet, and already waits for the creation of " +
+        std::to_string(awaited_) + " others (the limit); call again later"));
   }
   return why ? nullptr : &await(object);
 }
@@ -91,7 +92,7 @@ void ObjectTable::give_up_on(const ObjectId& object) {
     why = at->second.line->listed
               ? expired_error()
               : std::make_exception_ptr(NotFound("there is no such object on " + node_.name() +
-                                                 ": its creation never came"));
+                                                 ": its creation never arrived"));
   }
   abandon(no_object(object, why));
 }
@@ -130,7 +131,7 @@ void ObjectTable::create(const ObjectId& object, const PeerIdentity& user, std::
                          std::string_view maker, MakeObject make_it,
                          UniqueFunction<void(Result<void>)> done) {
   if (object.creator != user.incarnation) {
-    throw InvalidArgument("an object is named by the node that creates it");
+    throw InvalidArgument("an object's id must name the node that creates it");
   }
   const std::lock_guard lock(mutex_);
   auto at = entries_.find(object);
@@ -138,7 +139,7 @@ void ObjectTable::create(const ObjectId& object, const PeerIdentity& user, std::
     if (auto why = why_unknown(object)) throw DidNotRun{std::move(why)};
     at = entries_.try_emplace(object).first;
   } else if (at->second.type != nullptr) {
-    throw InvalidArgument("an object of this id exists already");
+    throw InvalidArgument("an object with this id already exists");
   } else {
     --awaited_;
     node_.loop()->cancel(std::exchange(at->second.in_line().timer, 0));
@@ -181,7 +182,7 @@ void ObjectTable::made(const ObjectId& object, std::string_view maker,
                        Result<std::shared_ptr<void>> value,
                        UniqueFunction<void(Result<void>)> done) {
   if (value && !value.value()) {
-    value = std::make_exception_ptr(InvalidArgument("it returned no object"));
+    value = std::make_exception_ptr(InvalidArgument("it returned no object (a null pointer)"));
   }
   std::exception_ptr error;
   {

@@ -80,7 +80,7 @@ std::vector<Fork> ObjectTable::update(const PeerIdentity& user,
   if (closed_) return arrived;
   Holder& holder = holders_.at(user);
   for (const HoldUpdate& update : updates) {
-    if (update.number < holder.next_update) continue;  // over a session that had ended
+    if (update.number < holder.next_update) continue;  // from a session that has ended
     holder.next_update = update.number + 1;
     switch (update.kind) {
       case HoldUpdate::release:
@@ -103,7 +103,7 @@ std::vector<Fork> ObjectTable::update(const PeerIdentity& user,
       case HoldUpdate::list_ends:
         holder.listed = std::exchange(holder.listing, false);
         break;
-      default:  // of a later version
+      default:  // from a later version
         break;
     }
   }
@@ -149,9 +149,9 @@ void ObjectTable::tick() {
       if (holder == nullptr) continue;
       holder->over = holder->absence.is_over(presences[i], now, node_.options());
       if (!holder->over || holder->objects == 0) continue;
-      ended.push_back(std::to_string(holder->objects) + " RRefs of " + holder->name +
-                      " are released: " +
-                      (presences[i] == UserPresence::dead ? "it is gone" : "its lease is over"));
+      ended.push_back(
+          std::to_string(holder->objects) + " RRefs of " + holder->name + " were released: " +
+          (presences[i] == UserPresence::dead ? "the node is gone" : "its lease has expired"));
     }
     let_go_of_rest();
   }
@@ -199,7 +199,7 @@ std::vector<OwnedRRefs> ObjectTable::report() const {
 std::vector<std::string> ObjectTable::held_by_others() const {
   std::vector<std::string> lines;
   for (const OwnedRRefs& owned : report()) {
-    const std::string what = owned.type.empty() ? "what was never made" : owned.type;
+    const std::string what = owned.type.empty() ? "an object that was never created" : owned.type;
     for (const RRefHolder& holder : owned.holders) {
       lines.push_back(holder.node + " holds " + std::to_string(holder.objects) +
                       (holder.objects == 1 ? " RRef to " : " RRefs to ") + what + ", since " +

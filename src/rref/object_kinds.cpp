@@ -15,7 +15,7 @@ std::optional<OrderingKey> object_of_call(Decoder& arguments) {
 }
 
 constexpr std::string_view kNoClass =
-    "call expose_class or expose_factory there before an object is created or copied";
+    "call expose_class or expose_factory there before you create or copy an object";
 
 constexpr FunctionKind kKinds[] = {
     {.prefix = kMethodPrefix,
@@ -23,7 +23,7 @@ constexpr FunctionKind kKinds[] = {
      .own_parameters = 1,
      .ordering_key = object_of_call,
      .noun = "method",
-     .used_as = "as a method of objects: call it on an RRef",
+     .used_as = "as a method of an object: call it on an RRef",
      .is_ordinary = "as a function: call it on the node, not on an RRef"},
     {.prefix = kCreatePrefix,
      .own_parameter = kObjectId,
@@ -33,7 +33,7 @@ constexpr FunctionKind kKinds[] = {
      .described = "the constructor of ",
      .if_missing = kNoClass,
      .suggests = false,
-     .if_signature_differs = "call create<T(types)>() with the types that expose_class names"},
+     .if_signature_differs = "call create<T(types)>() with the types given to expose_class"},
     {.prefix = kValuePrefix,
      .own_parameter = kObjectId,
      .own_parameters = 1,
@@ -46,7 +46,7 @@ constexpr FunctionKind kKinds[] = {
      .own_parameters = 2,
      .ordering_key = object_of_call,
      .noun = "factory",
-     .if_missing = "call expose_factory there before it makes an object"},
+     .if_missing = "call expose_factory there before you create an object with it"},
     {.prefix = kReady,
      .shown = kShownReady,
      .own_parameter = kObjectId,

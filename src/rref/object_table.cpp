@@ -20,19 +20,19 @@ std::exception_ptr ObjectTable::gone_error(const ObjectId& object) const {
   const auto at = gone_.find(object);
   if (at == gone_.end() || at->second == Gone::released) return expired_error();
   return std::make_exception_ptr(NotFound("there is no such object on " + node_.name() +
-                                          ": its creation never came, or failed"));
+                                          ": its creation never arrived, or failed"));
 }
 
 std::exception_ptr ObjectTable::expired_error() const {
-  return std::make_exception_ptr(RRefExpired(
-      "the object behind this RRef is gone from " + node_.name() +
-      ", which had not heard of its holders for too long (NodeOptions::rref_lease); create "
-      "another"));
+  return std::make_exception_ptr(
+      RRefExpired("the object behind this RRef was released by " + node_.name() +
+                  ", which had not heard from its holders for NodeOptions::rref_lease; create "
+                  "a new one"));
 }
 
 std::exception_ptr ObjectTable::restarted_error() const {
-  return std::make_exception_ptr(OwnerLost("the object behind this RRef is gone: " + node_.name() +
-                                           " was restarted since; create another"));
+  return std::make_exception_ptr(OwnerLost("the object behind this RRef is lost: " + node_.name() +
+                                           " was restarted; create a new one"));
 }
 
 // For this process itself; other nodes get node_.refusal().
@@ -69,9 +69,9 @@ Result<std::shared_ptr<void>> ObjectTable::value_as(const Entry& known,
   if (base != known.type->bases.end()) return base->second(known.value);
   return std::make_exception_ptr(
       InvalidArgument("the object behind this RRef is a " + known.type->name +
-                      ", it was called as a " + std::string(type) +
-                      "; give both sides one type, or name the base class where the class is "
-                      "exposed (expose_class<Derived(...), Base>)"));
+                      ", but was called as a " + std::string(type) +
+                      "; use the same type on both sides, or name the base class where the class "
+                      "is exposed (expose_class<Derived(...), Base>)"));
 }
 
 std::shared_ptr<void> ObjectTable::find(const ObjectId& object, std::string_view type) const {

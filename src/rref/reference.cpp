@@ -10,7 +10,8 @@ namespace {
 
 std::shared_ptr<LocalNode> node_of_this_message() {
   auto node = CurrentNode::get();
-  if (!node) throw InvalidArgument("an RRef is decoded by a node only, as an argument or result");
+  if (!node)
+    throw InvalidArgument("an RRef can be decoded only by a node, as an argument or a result");
   return node;
 }
 
@@ -60,7 +61,7 @@ void expose_protocol(LocalNode& node) {
   });
   expose_once(node, kAbandon, [](const NoObject& none) {
     if (none.object.creator != caller().incarnation) {
-      throw InvalidArgument("the object is another's");
+      throw InvalidArgument("the object was created by another node");
     }
     parts_here()->objects->abandon(none);
   });
@@ -89,7 +90,7 @@ std::exception_ptr for_methods(const std::exception_ptr& error, std::string_view
         RemoteError(thrown.thrown_what(), thrown.type(), thrown.node(), maker, false));
   } catch (const NotSent& creation) {  // calling again, as it suggests, would be useless
     constexpr std::string_view kNeverMade =
-        "the object of this RRef was never made, create another: ";
+        "the object of this RRef was never created; create a new one: ";
     if (std::string_view(creation.what()).starts_with(kNeverMade)) return error;
     NotSent told(std::string(kNeverMade) + creation.what());
     if (const CallDiagnostics* const diagnostics = creation.diagnostics())
@@ -180,7 +181,7 @@ std::shared_ptr<void> Reference::local(std::string_view type) const {
                           "; use call() or to_here()");
   }
   auto object = objects_of(*node_).find(object_, type);
-  if (!object) throw NotFound("local(): the object is not constructed yet");
+  if (!object) throw NotFound("local(): the object has not been constructed yet");
   return object;
 }
 

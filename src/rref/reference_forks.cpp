@@ -48,7 +48,7 @@ WireReference References::send(std::shared_ptr<Reference> reference, Encoder& me
                      .fork = {node_.incarnation(), number}};
   const std::lock_guard lock(mutex_);
   if (closed_) {
-    if (!own) all_.erase(reference->object());  // as close() does: it may arrive somewhere yet
+    if (!own) all_.erase(reference->object());  // like close(): it may still arrive
   } else {
     sent_[number >> 32] = {.number = number, .reference = std::move(reference)};
   }
@@ -175,7 +175,7 @@ void References::look_after_forks() {
 bool References::has_ended(Sent& sent, const PeerStanding& receiver, TimePoint now) {
   const NodeOptions& options = node_.options();
   if (sent.reference->link()->is_lost()) return true;
-  // A receiver that was in the owner's reach has told it by now.
+  // A receiver that could reach the owner has notified it by now.
   if (now >= sent.ask_from + std::max(options.rref_lease, options.dead_after)) return true;
   // This node is its receiver, and has not decoded it.
   if (sent.receiver == node_.name()) return now >= sent.ask_from;

@@ -11,8 +11,8 @@ namespace batchrpc::detail {
 namespace {
 
 std::exception_ptr owner_lost(const std::string& owner, const std::string& why) {
-  return std::make_exception_ptr(OwnerLost("the object behind this RRef is gone with " + owner +
-                                           ", which " + why + "; create another"));
+  return std::make_exception_ptr(OwnerLost("the object behind this RRef is lost: its owner " +
+                                           owner + " " + why + "; create a new one"));
 }
 
 }  // namespace
@@ -47,8 +47,8 @@ std::shared_ptr<OwnerLink> References::link_to(std::string_view name, std::uint6
   if (!added && incarnation != 0 && at->second.name != name) {
     // An incarnation has one name, which it reports itself.
     if (standing.incarnation != incarnation) {
-      throw InvalidArgument("a handle says that an object of " + at->second.name + " is of " +
-                            std::string(name));
+      throw InvalidArgument("an RRef names another owner for an object of " + at->second.name +
+                            ": " + std::string(name));
     }
     if (link) link->lose(owner_lost(link->name(), "never had it"));
   }

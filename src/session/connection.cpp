@@ -71,7 +71,7 @@ void Connection::open() {
 }
 
 std::string Connection::description() const {
-  return stream_ ? stream_->description() : "a connection that is not there yet";
+  return stream_ ? stream_->description() : "a connection that is not established yet";
 }
 
 // The reference is weak. The stream owns the waiting callback, the connection owns the stream, and
@@ -117,7 +117,7 @@ void Connection::note_heard(std::size_t bytes) noexcept {
 bool Connection::read_once(FrameReader::Round& round) {
   const IoResult result = stream_->try_read(reader_.buffers(round));
   if (result.error || result.end) {
-    fail(result.error ? result.error.message() : "the other side has closed the connection", false);
+    fail(result.error ? result.error.message() : "the peer closed the connection", false);
     return false;
   }
   note_heard(result.bytes);

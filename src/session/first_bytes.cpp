@@ -15,7 +15,7 @@ constexpr std::array<std::string_view, 10> kOfHttp{"GET ",    "HEAD ",       "PO
 std::string_view kind_of(std::string_view text) {
   const auto is_first = [text](std::string_view word) { return text.starts_with(word); };
   if (std::any_of(kOfHttp.begin(), kOfHttp.end(), is_first)) return "an HTTP request";
-  if (is_first("HTTP/")) return "an HTTP answer";
+  if (is_first("HTTP/")) return "an HTTP response";
   if (is_first("SSH-")) return "SSH";
   // The first message of a handshake record of TLS 1.0 or later.
   if (text.size() >= 6 && is_first("\x16\x03") && text[5] == 1) return "a TLS handshake";

@@ -173,7 +173,7 @@ void FrameReader::finish_direct(Round& round) {
   const wire::FrameView frame = wire::parse_frame(round.large_frame_);
   if ((frame.header.flags & wire::kInlinePayloads) != 0 ||
       frame.header.kind == wire::FrameKind::chunk) {
-    throw BadMessage("a large frame is followed by nothing");
+    throw BadMessage("a large frame must not have inline payloads or be a chunk");
   }
   deliver(frame, {}, round);
   round.frame_ = {};
@@ -186,7 +186,7 @@ void FrameReader::deliver(const wire::FrameView& frame, std::span<const std::byt
     bytes_before_hello_ += frame.words.size_bytes() + payloads.size();
     if (bytes_before_hello_ > limits_.before_hello_bytes) {
       throw BadMessage("more than " + std::to_string(limits_.before_hello_bytes) +
-                       " bytes came before a hello");
+                       " bytes arrived before a hello");
     }
   }
   std::vector<Bytes> views;

@@ -10,8 +10,8 @@ std::uint32_t FunctionNumbers::add(const detail::FunctionKey& function) {
   const std::size_t bytes = function.name.size() + function.signature.size();
   if (names_.size() >= kMaxFunctions || bytes_ + bytes > kMaxDefinitions) {
     throw InvalidArgument(
-        "a session calls at most 65536 functions, with names and signatures of 16 MiB together; "
-        "pass what differs between them as an argument");
+        "a session can call at most 65536 functions, whose names and signatures take at most 16 "
+        "MiB together; use fewer functions, and pass as an argument what differs between them");
   }
   bytes_ += bytes;
   const auto number = static_cast<std::uint32_t>(names_.size());

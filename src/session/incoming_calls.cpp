@@ -28,7 +28,7 @@ IncomingCalls::IncomingCalls(std::shared_ptr<SessionLink> link)
 void IncomingCalls::define(const wire::FrameView& frame) {
   wire::Definition definition = wire::read_definition(frame);
   if (definition.number != functions_.size() || functions_.size() >= kMaxFunctions) {
-    throw BadMessage("function numbers do not come in order");
+    throw BadMessage("function numbers are not in order");
   }
   if (definition.name.size() > kMaxName || definition.signature.size() > kMaxSignature) {
     throw BadMessage("a function's name or signature is too long");
@@ -43,7 +43,7 @@ void IncomingCalls::define(const wire::FrameView& frame) {
 
 CalledFunction& IncomingCalls::function_of(const wire::FrameView& frame) {
   const std::uint32_t number = frame.header.number;
-  if (number >= functions_.size()) throw BadMessage("a call of an undefined function");
+  if (number >= functions_.size()) throw BadMessage("a call of a function that was not defined");
   return *functions_[number];
 }
 
@@ -72,7 +72,7 @@ void IncomingCalls::take(const wire::FrameView& frame, std::vector<Bytes>& paylo
       const std::uint64_t limit = link_->options().max_payload_bytes;
       if (order_.waiting_bytes() > limit) {
         throw BadMessage(std::to_string(order_.waiting_bytes()) +
-                         " bytes of calls are queued behind a call whose payloads have not come "
+                         " bytes of calls are queued behind a call whose payloads have not arrived "
                          "(limit: max_payload_bytes, " +
                          std::to_string(limit) + ")");
       }
@@ -227,8 +227,8 @@ std::string IncomingCalls::answering_functions() {
   for (const std::string& function : count_texts(counts))
     text += (text.empty() ? "" : ", ") + function;
   if (waiting > 0)
-    text +=
-        "; of these " + std::to_string(waiting) + (waiting == 1 ? " has" : " have") + " not begun";
+    text += "; " + std::to_string(waiting) + (waiting == 1 ? " of them has" : " of them have") +
+            " not started";
   return text;
 }
 

@@ -149,10 +149,10 @@ bool IncomingCalls::refuses_for_replies(const CalledFunction& function,
   if (!function.of_program) return false;
   const auto error = wire::error_frame(
       frame.header.id,
-      std::make_exception_ptr(
-          Overloaded("'" + function.shown + "' was not run: " + std::to_string(held) +
-                     " bytes of replies have not been taken by their caller, the limit is " +
-                     std::to_string(reply_limit_) + " (NodeOptions::max_outstanding_bytes)")));
+      std::make_exception_ptr(Overloaded(
+          "'" + function.shown + "' was not run: " + std::to_string(held) +
+          " bytes of replies are waiting for their caller to read them, and the limit is " +
+          std::to_string(reply_limit_) + " (NodeOptions::max_outstanding_bytes)")));
   const std::size_t bytes = error.size() * sizeof(Word);
   refused_bytes_ += bytes;
   const bool is_too_much = refused_bytes_ > kRefusalBytes;
@@ -161,8 +161,9 @@ bool IncomingCalls::refuses_for_replies(const CalledFunction& function,
     counters->failed(ErrorCode::overloaded, is_too_much ? 0 : bytes);
   }
   if (is_too_much) {
-    throw BadMessage("it calls and does not take the replies, of which " + std::to_string(held) +
-                     " bytes wait (NodeOptions::max_outstanding_bytes)");
+    throw BadMessage("it keeps calling but does not read its replies, of which " +
+                     std::to_string(held) +
+                     " bytes are waiting (NodeOptions::max_outstanding_bytes)");
   }
   link_->send(error);
   return true;

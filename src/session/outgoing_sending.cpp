@@ -22,20 +22,20 @@ void check(const detail::Metadata& metadata) {
   if (wire::is_within_limits(metadata)) return;
   if (std::any_of(metadata.begin(), metadata.end(),
                   [](const auto& entry) { return entry.first.empty(); })) {
-    throw InvalidArgument("an entry of a call's metadata has no key (CallOptions::metadata)");
+    throw InvalidArgument("a metadata entry of the call has no key (CallOptions::metadata)");
   }
   std::size_t bytes = 0;
   for (const auto& [key, value] : metadata)
     bytes += key.size() + value.size();
-  throw InvalidArgument("a call takes along at most " + std::to_string(wire::kMaxMetadata) +
-                        " entries of metadata, of " + std::to_string(wire::kMaxMetadataBytes) +
-                        " bytes together; these are " + std::to_string(metadata.size()) + ", of " +
-                        std::to_string(bytes) + " bytes (CallOptions::metadata)");
+  throw InvalidArgument("a call can have at most " + std::to_string(wire::kMaxMetadata) +
+                        " metadata entries of " + std::to_string(wire::kMaxMetadataBytes) +
+                        " bytes together, but this one has " + std::to_string(metadata.size()) +
+                        " of " + std::to_string(bytes) + " bytes (CallOptions::metadata)");
 }
 
 void check(const detail::FunctionKey& function) {
   if (function.name.size() <= kMaxName && function.signature.size() <= kMaxSignature) return;
-  throw InvalidArgument("a function's name has at most 4 KiB and its signature 64 KiB, those of " +
+  throw InvalidArgument("a function's name has at most 4 KiB and its signature 64 KiB; those of " +
                         std::string(function.name.substr(0, 100)) + " are longer");
 }
 
@@ -229,10 +229,9 @@ std::exception_ptr OutgoingCalls::out_of_credit(const detail::FunctionKey& funct
   const std::string peer = link_->peer_name();
   Overloaded error("'" + name + "' was not sent to " + peer + ": its " + std::to_string(bytes) +
                    " bytes and the " + std::to_string(used.of(CallCredit::Of::others)) +
-                   " bytes of calls that are not finished are more than "
-                   "NodeOptions::max_outstanding_bytes (" +
+                   " bytes of unfinished calls exceed NodeOptions::max_outstanding_bytes (" +
                    std::to_string(credit_.limit()) +
-                   "); call again when some are, or wait_for_credit() first");
+                   "); call again when some calls have finished, or call wait_for_credit() first");
   report_refusal(error, name, peer, now, Guarantee::bounded_memory);
   if (link_->counters() != nullptr)
     link_->counters()->refused(peer, counted_name(function.name), error, now);
@@ -274,7 +273,7 @@ Future<void> OutgoingCalls::wait_for_credit(std::uint64_t bytes) {
     wait.promise.set_error(ending);
   } else {
     wait.promise.set_error(NotSent("the connection to " + link_->peer_name() +
-                                   " has just broken: there is no credit; ask again"));
+                                   " has just broken, so there is no credit; ask again"));
   }
   return future;
 }

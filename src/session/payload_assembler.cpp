@@ -34,7 +34,7 @@ void PayloadAssembler::begin(const wire::FrameView& frame, std::optional<TimePoi
   }
   const bool of_reply = frame.header.kind == wire::FrameKind::result;
   const auto [at, added] = assemblies_.try_emplace(key_of(frame.header.id, of_reply));
-  if (!added) throw BadMessage("two calls of one id");
+  if (!added) throw BadMessage("two calls have the same id");
   Assembly& assembly = at->second;
   assembly.whole.words.assign(frame.words.begin(), frame.words.end());
   assembly.whole.payloads.resize(frame.payload_sizes.size());
@@ -88,15 +88,15 @@ std::span<std::byte> PayloadAssembler::room_for(const wire::FrameHeader& chunk) 
   const auto at = assemblies_.find(key_of(chunk));
   if (at == assemblies_.end()) {
     if ((chunk.flags & wire::kOfReply) != 0) return {};
-    throw BadMessage("a chunk of no call");
+    throw BadMessage("a chunk does not belong to any call");
   }
   Assembly& assembly = at->second;
   if (chunk.number >= assembly.payloads.size() || chunk.value == 0) {
-    throw BadMessage("a chunk of no payload");
+    throw BadMessage("a chunk does not belong to any payload");
   }
   Payload& payload = assembly.payloads[chunk.number];
   if (chunk.value > payload.size - payload.received) {
-    throw BadMessage("a chunk beyond its payload");
+    throw BadMessage("a chunk extends beyond its payload");
   }
   const std::uint64_t offset = payload.received;
   if (std::exchange(assembly.last_is_early, false)) {  // its connection broke
@@ -107,7 +107,7 @@ std::span<std::byte> PayloadAssembler::room_for(const wire::FrameHeader& chunk) 
     if (assembly.gate->is_shut()) {
       if (chunk.value > wire::kEagerBytes - assembly.early_bytes) {
         throw BadMessage("more than " + std::to_string(wire::kEagerBytes) +
-                         " bytes of a call's payloads came before they were asked for");
+                         " bytes of a call's payloads arrived before they were requested");
       }
       assembly.early.push_back(
           {.payload = chunk.number, .offset = offset, .bytes = Bytes::allocate(chunk.value)});

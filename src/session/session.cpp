@@ -132,7 +132,7 @@ void Session::expect_result(const wire::FrameView& frame) {
 }
 
 std::span<std::byte> Session::chunk_target(const wire::FrameHeader& chunk) {
-  if (!is_attached()) throw BadMessage("a chunk before the hello");
+  if (!is_attached()) throw BadMessage("a chunk came before the hello");
   note_acknowledged(chunk);
   const auto room = assembler_.room_for(chunk);
   if (room.empty()) count_received(chunk.value);  // it is dropped, whether it comes or not

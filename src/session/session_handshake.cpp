@@ -24,7 +24,7 @@ void Session::start(std::unique_ptr<Stream> stream, bool accepted) {
 }
 
 void Session::resume(std::unique_ptr<Stream> stream, const wire::Hello& hello) {
-  if (link_->set_attached(false)) liveness_.broke("the peer has made another one");
+  if (link_->set_attached(false)) liveness_.broke("the peer opened a new connection");
   link_->connection().start(std::move(stream), weak_from_this());
   if (!link_->output().rewind(hello.received)) {
     const std::string why = impossible_resumption(hello);
@@ -75,15 +75,16 @@ void Session::handle_hello(const wire::Hello& hello) {
     if (hello.major != wire::kMajor) {
       throw JoinFailed("protocol version " + std::to_string(hello.major) + "." +
                        std::to_string(hello.minor) + " of " + hello.name +
-                       " does not go with version " + std::to_string(wire::kMajor) + "." +
-                       std::to_string(wire::kMinor) + " here");
+                       " is not compatible with version " + std::to_string(wire::kMajor) + "." +
+                       std::to_string(wire::kMinor) + " of " + own.name);
     }
     if (hello.job != own.job) {
       throw JoinFailed("the job of " + hello.name + " is '" + hello.job + "', that of " + own.name +
                        " is '" + own.job + "' (NodeOptions::job)");
     }
     if (!link_->expected_peer().empty() && hello.name != link_->expected_peer()) {
-      throw NotFound("where " + link_->expected_peer() + " was, there is now " + hello.name);
+      throw NotFound("expected " + link_->expected_peer() + " at this address, but found " +
+                     hello.name);
     }
     if (accepted_) {
       if (hello.session == 0) throw BadMessage("the hello of " + hello.name + " names no session");
@@ -93,11 +94,11 @@ void Session::handle_hello(const wire::Hello& hello) {
       }
       if (hello.resumed) {  // its sender learns which node does not know the session
         link_->output().append_first(wire::hello_frame(link_->host().own_hello()));
-        throw Unknown("node " + own.name + " does not know this session any more");
+        throw Unknown("node " + own.name + " does not know this session anymore");
       }
       id_ = hello.session;
     } else if (hello.session != id_) {
-      throw BadMessage(hello.name + " answers for another session than the one that has begun");
+      throw BadMessage(hello.name + " answered for a different session");
     }
     if (hello.resumed && !link_->output().rewind(hello.received)) {
       throw BadMessage(impossible_resumption(hello));
@@ -115,8 +116,7 @@ void Session::handle_hello(const wire::Hello& hello) {
 void Session::handle_resumed(const wire::Hello& hello) {
   if (!hello.resumed || hello.session != id_) {
     const bool restarted = hello.incarnation != peer()->incarnation;
-    const std::string why =
-        restarted ? "it was restarted" : "it does not know the session any more";
+    const std::string why = restarted ? "it was restarted" : "it no longer knows the session";
     if (restarted) {
       goodbye_ =
           wire::Goodbye{.code = static_cast<std::uint16_t>(ErrorCode::peer_lost), .reason = why};

@@ -102,13 +102,13 @@ class HttpAnswerer::Server final : public httplib::Server {
   void handle(const httplib::Request& request, httplib::Response& response) const {
     if (request.method != "GET" && request.method != "HEAD") {
       copy({.status = 405,
-            .body = "this page is only read: GET or HEAD\n",
+            .body = "this page is read-only; use GET or HEAD\n",
             .headers = {{"Allow", "GET, HEAD"}}},
            response);
       return;
     }
     if (request.get_header_value_count("Host") > 1) {
-      return copy({.status = 400, .body = "the request has several Hosts\n"}, response);
+      return copy({.status = 400, .body = "the request has more than one Host header\n"}, response);
     }
     HttpRequest asked;
     asked.is_gone = [&] { return request.response_handler(response); };

@@ -12,9 +12,9 @@ namespace {
 constexpr std::string_view kDigits = "0123456789";
 
 [[noreturn]] void refuse(std::string_view text, const std::string& why) {
-  throw InvalidArgument("the address '" + std::string(text) + "' of a status page " + why +
-                        "; it is host:port, such as 127.0.0.1:8080, [::1]:8080 or :0 (loopback, "
-                        "any port that is free)");
+  throw InvalidArgument(
+      "the address '" + std::string(text) + "' of a status page " + why +
+      "; write host:port, such as 127.0.0.1:8080, [::1]:8080 or :0 (loopback, any free port)");
 }
 
 char lower(char letter) noexcept {
@@ -36,10 +36,10 @@ ListenAddress ListenAddress::parse(std::string_view text) {
   std::uint16_t port = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
   if (digits.empty() || error != std::errc() || end != digits.data() + digits.size()) {
-    refuse(text, "has no port from 0 to 65535 at its end");
+    refuse(text, "does not end with a port from 0 to 65535");
   }
   if (host.starts_with('[')) {
-    if (!host.ends_with(']')) refuse(text, "has a bracket that is not closed");
+    if (!host.ends_with(']')) refuse(text, "has an opening bracket without a closing one");
     host = host.substr(1, host.size() - 2);
     if (host.find(':') == std::string_view::npos) refuse(text, "has no IPv6 address in brackets");
   } else if (host.find(':') != std::string_view::npos) {
@@ -49,8 +49,9 @@ ListenAddress ListenAddress::parse(std::string_view text) {
     return static_cast<unsigned char>(letter) <= ' ' || letter == '/' || letter == '[' ||
            letter == ']';
   });
-  if (is_odd) refuse(text, "has a host that is none");
-  if (host == "*") refuse(text, "means each of the network: then it is 0.0.0.0 or [::]");
+  if (is_odd) refuse(text, "has an invalid host");
+  if (host == "*")
+    refuse(text, "has the host '*'; to listen on all interfaces, use 0.0.0.0 or [::]");
   return {.host = host.empty() ? "127.0.0.1" : std::string(host), .port = port};
 }
 

@@ -41,8 +41,8 @@ std::uint16_t port_of(int socket) {
 
 [[noreturn]] void refuse(const ListenAddress& address, const std::string& why, bool is_taken) {
   throw JoinFailed("the status page cannot be served at " + address.to_string() + ": " + why +
-                   (is_taken ? "; choose another port, or 0 for any that is free"
-                             : "; name an address of this machine, such as 127.0.0.1:0"));
+                   (is_taken ? "; choose another port, or 0 for any free port"
+                             : "; use an address of this machine, such as 127.0.0.1:0"));
 }
 
 }  // namespace

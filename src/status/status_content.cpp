@@ -124,20 +124,23 @@ HttpReply StatusContent::answer_own(const HttpRequest& request) {
     const std::lock_guard lock(mutex_);
     if (checks_host_ && !is_own_host(request.host, host_)) {
       return refusal(
-          403, request.host.empty()
-                   ? "this page is for localhost: the request has no Host, such as 'localhost'"
-                   : "this page is for localhost: the request's Host is another");
+          403,
+          request.host.empty()
+              ? "this page is only for localhost: the request has no Host header, such as "
+                "'localhost'"
+              : "this page is only for localhost: the request's Host header names another host");
     }
   }
   const bool from_elsewhere = (!request.fetch_site.empty() && request.fetch_site != "same-origin" &&
                                request.fetch_site != "none") ||
                               (!request.origin.empty() && !is_origin(request.origin, request.host));
   if (from_elsewhere && request.path != "/") {
-    return refusal(403, "another site has asked for this");
+    return refusal(403, "requests from other sites are refused");
   }
   if (request.path == "/") return page();
   if (request.path != "/status.json" && request.path != "/metrics" && request.path != "/trace") {
-    return refusal(404, "there are /, /status.json, /metrics and /trace?seconds=n");
+    return refusal(404,
+                   "not found; this server has /, /status.json, /metrics and /trace?seconds=n");
   }
   if (request.path == "/trace") return trace(request);
   // Released last, without a lock: this may be the node's last reference.
@@ -174,7 +177,7 @@ HttpReply StatusContent::trace(const HttpRequest& request) {
   const char* const end = request.seconds.data() + request.seconds.size();
   const auto [at, error] = std::from_chars(request.seconds.data(), end, seconds);
   if (error != std::errc() || at != end || seconds < 1 || seconds > kMostSeconds) {
-    return refusal(400, "/trace?seconds=n, n from 1 to " + std::to_string(kMostSeconds));
+    return refusal(400, "use /trace?seconds=n, with n from 1 to " + std::to_string(kMostSeconds));
   }
   std::string name;
   if (const std::shared_ptr<NodeCore> node = node_.lock())
@@ -183,13 +186,13 @@ HttpReply StatusContent::trace(const HttpRequest& request) {
       recorder_.record(node_, std::chrono::seconds(seconds), request.is_gone);
   switch (trace.outcome) {
     case TraceRecorder::Outcome::busy:
-      return refusal(409, "another trace is being recorded; try again when it is there");
+      return refusal(409, "another trace is being recorded; try again when it has finished");
     case TraceRecorder::Outcome::stopped:
       return refusal(503, "the status page has ended");
     case TraceRecorder::Outcome::node_ended:
       return refusal(503, kNodeEnded);
     case TraceRecorder::Outcome::not_wanted:
-      return refusal(400, "who has asked has closed the connection, or its half of it");
+      return refusal(400, "the client has closed the connection, or its sending half");
     case TraceRecorder::Outcome::recorded:
       break;
   }

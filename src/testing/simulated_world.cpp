@@ -79,8 +79,9 @@ struct SimulatedWorld::State {
     std::string names;
     for (const auto& [name, life] : hosts)
       names += (names.empty() ? "" : ", ") + name;
-    throw InvalidArgument("there is no host '" + host + "' in this world (options() and spawn() " +
-                          "name them): " + (names.empty() ? "it has none" : names));
+    throw InvalidArgument(
+        "this world has no host '" + host +
+        "' (options() and spawn() add hosts); its hosts are: " + (names.empty() ? "none" : names));
   }
 
   void end(const std::string& host) const {
@@ -123,7 +124,7 @@ SimulatedWorld::~SimulatedWorld() {
 
 NodeOptions SimulatedWorld::options(const std::string& host, NodeOptions others) {
   if (!others.name.empty() && others.name != host) {
-    throw InvalidArgument("a node of a SimulatedWorld is named as its host: '" + others.name +
+    throw InvalidArgument("a node of a SimulatedWorld has the name of its host: '" + others.name +
                           "' needs a host of its own, options(\"" + others.name + "\")");
   }
   const auto life = state_->living(host);
@@ -174,7 +175,8 @@ void SimulatedWorld::run(Duration at_most) {
   for (const Program& program : state_->programs) {
     if (is_running(program)) names += (names.empty() ? "" : ", ") + program.host;
   }
-  throw VirtualDeadlock("programs of these hosts have not returned, and wait: " + names);
+  throw VirtualDeadlock("the programs of these hosts have not returned and are still waiting: " +
+                        names);
 }
 
 void SimulatedWorld::run_for(Duration duration) { state_->loop->run_for(duration); }

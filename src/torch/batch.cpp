@@ -73,7 +73,7 @@ at::Tensor as_column(const at::Tensor& results, bool good_type, c10::ScalarType 
                      const char* wanted) {
   if (results.dim() != 1 || !good_type) {
     throw InvalidArgument("the batch handler returned " + detail::describe_tensor(results) +
-                          ", but its rows are " + wanted + ": return a tensor of those, [" +
+                          ", but its rows must be " + wanted + ": return a tensor of these, [" +
                           std::to_string(results.size(0)) + "]");
   }
   const bool is_it = results.is_cpu() && results.scalar_type() == type && results.is_contiguous();
@@ -117,7 +117,7 @@ void BatchTraits<at::Tensor>::Builder::add_all(at::Tensor&& rows) {
 }
 
 at::Tensor BatchTraits<at::Tensor>::Builder::finish(std::size_t padding) {
-  if (parts_.empty()) throw InvalidArgument("a batch has no rows");
+  if (parts_.empty()) throw InvalidArgument("the batch has no rows");
   require_one_kind();
   std::optional<at::Device> device;
   if (!how_.device.empty()) device.emplace(how_.device);
@@ -289,7 +289,7 @@ void require_row(const at::Tensor& row, at::ScalarType type, std::vector<std::in
   std::string wanted;
   for (const std::int64_t size : sizes)
     wanted += (wanted.empty() ? "" : ", ") + (size == -1 ? "any" : std::to_string(size));
-  throw InvalidArgument("a row is " + detail::describe_tensor(row) + ", but expected was " +
+  throw InvalidArgument("a row is " + detail::describe_tensor(row) + ", but must be " +
                         detail::describe_type(type) + " [" + wanted + "]");
 }
 

@@ -24,7 +24,7 @@ void take(const at::Tensor& out, Reply& reply) {
   const at::IntArrayRef sizes(header.sizes.data(), header.sizes.size());
   if (header.type != tensor_type_number(out.scalar_type()) || sizes != out.sizes()) {
     throw InvalidArgument("call_into: the result is " + describe_header(header) +
-                              ", but the tensor to receive it is " + describe_tensor(out),
+                              ", but the receiving tensor is " + describe_tensor(out),
                           /*may_have_run=*/true);
   }
   if (bytes == 0) return;
@@ -38,17 +38,16 @@ void take(const at::Tensor& out, Reply& reply) {
 
 void require_receiving(const at::Tensor& out) {
   const auto refuse = [&](const char* what) {
-    throw InvalidArgument("call_into: the tensor to receive the result is " + describe_tensor(out) +
-                          what);
+    throw InvalidArgument("call_into: the receiving tensor is " + describe_tensor(out) + what);
   };
   if (!out.defined()) refuse("");
-  if (!out.is_cpu()) refuse(": receive into a CPU tensor and copy that");
+  if (!out.is_cpu()) refuse("; pass a CPU tensor, and copy from it");
   if (out.layout() != c10::kStrided || out.is_quantized() || out.is_nested()) {
-    refuse(", but sparse, quantized or nested");
+    refuse(", and sparse, quantized or nested; pass a dense one");
   }
-  if (tensor_type_number(out.scalar_type()) == 0) refuse(", a type that cannot be sent");
+  if (tensor_type_number(out.scalar_type()) == 0) refuse(", of a type that cannot be sent");
   if (!out.is_contiguous() || out.is_conj() || out.is_neg() || out._is_zerotensor()) {
-    refuse(", but not contiguous: pass a new tensor, or its contiguous()");
+    refuse(", and not contiguous; pass a new tensor, or its contiguous()");
   }
 }
 

@@ -67,7 +67,8 @@ bool has_rows(const at::Tensor& actions, const EnvBatch& batch, std::size_t step
 
 void require_rollout(const EnvBatch& batch, const char* what) {
   if (!batch.versions.empty()) return;
-  throw InvalidArgument(std::string(what) + ": the batch is not of a rollout (rollout_async)");
+  throw InvalidArgument(std::string(what) +
+                        ": the batch does not come from a rollout (rollout_async)");
 }
 
 }  // namespace

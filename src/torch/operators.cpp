@@ -85,8 +85,8 @@ class OperatorFunction final : public ExposedFunction {
 std::string_view operator_of(std::string_view name) { return name.substr(0, name.find('.')); }
 
 std::string how_to_expose(std::string_view name) {
-  return " (an operator of LibTorch is called once expose_operators(node, {\"" + std::string(name) +
-         "\"}) was called there)";
+  return " (to call an operator of LibTorch, call expose_operators(node, {\"" + std::string(name) +
+         "\"}) there first)";
 }
 
 constexpr FunctionKind kOperators{.prefix = "aten::", .hint = how_to_expose, .stem = operator_of};
@@ -199,7 +199,7 @@ void expose_operators(const Node& node, const std::vector<std::string>& names,
   std::vector<std::shared_ptr<detail::FunctionFamily>> families;
   for (const std::string& name : names) {
     if (!taken.insert(name).second) {
-      throw InvalidArgument("expose_operators: '" + name + "' is exposed already, or named twice");
+      throw InvalidArgument("expose_operators: '" + name + "' is already exposed, or named twice");
     }
     families.push_back(std::make_shared<detail::OperatorFamily>(
         name, detail::OperatorOverloads(detail::find_overloads(all, name)), options));

@@ -58,10 +58,9 @@ RuntimeStruct::Field field_of(std::string_view text) {
   }
   field.type = find_encoding(field.length ? std::string_view(list) : text);
   if (field.type == nullptr) {
-    throw BadSignature(
-        "an operator has no " + std::string(text) +
-        " among its arguments and results; allowed are tensors, numbers, bools, texts, "
-        "ivalues, optionals and lists of these, and tuples as results");
+    throw BadSignature("an operator has no " + std::string(text) +
+                       " among its arguments and results; allowed are tensors, numbers, bools, "
+                       "strings, IValues, optionals and lists of these, and tuples as results");
   }
   return field;
 }

@@ -59,8 +59,9 @@ class ServedPolicy final : public Policy {
       } catch (const Error&) {
         throw;
       } catch (const std::exception& error) {
-        throw InvalidArgument(source_ + " does not run with " + std::to_string(size) + " rows of " +
-                              to_string(info_.observation) + ": " + short_text(error));
+        throw InvalidArgument(source_ + " failed to run with " + std::to_string(size) +
+                              " rows of " + to_string(info_.observation) + ": " +
+                              short_text(error));
       }
     }
   }
@@ -84,7 +85,7 @@ class ServedPolicy final : public Policy {
     if (!info_.updatable) {
       throw InvalidArgument(
           "the policy of " + source_ + " is frozen, so its weights cannot change: " +
-          (info_.kind == PolicyKind::compiled ? "load a package of the folder updatable, with "
+          (info_.kind == PolicyKind::compiled ? "load a package from the folder 'updatable', with "
                                               : "load it with ") +
           "PolicyOptions::updatable");
     }

@@ -156,9 +156,8 @@ LoadedPolicy load_compiled_policy(const std::vector<std::string>& paths,
   if (options.updatable && options.cuda_graphs) {
     throw InvalidArgument(
         paths.front() +
-        ": PolicyOptions::cuda_graphs replays a package whose weights stay: of an "
-        "updatable policy, load TorchScript with CUDA graphs, or a package "
-        "without");
+        ": PolicyOptions::cuda_graphs and PolicyOptions::updatable cannot be combined for a "
+        "package: load TorchScript with CUDA graphs, or a package without them");
   }
   LoadedPolicy loaded;
   loaded.source = paths.front();
@@ -172,8 +171,9 @@ LoadedPolicy load_compiled_policy(const std::vector<std::string>& paths,
   }
   const PolicyDescription& first = descriptions.front();
   if (options.updatable && !first.updatable) {
-    throw InvalidArgument(paths.front() +
-                          " is frozen: to change weights, load a package of the folder updatable");
+    throw InvalidArgument(
+        paths.front() +
+        " is frozen: to change weights, load a package from the folder 'updatable'");
   }
   std::sort(loaded.info.batch_sizes.begin(), loaded.info.batch_sizes.end());
   loaded.info.kind = PolicyKind::compiled;

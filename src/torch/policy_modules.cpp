@@ -166,7 +166,7 @@ LoadedPolicy load_script_policy(const std::string& path, const PolicyOptions& op
     throw;
   } catch (const std::exception& error) {
     throw InvalidArgument(path +
-                          " is no TorchScript of a policy that LibTorch " TORCH_VERSION " runs: " +
+                          " is not a TorchScript policy that LibTorch " TORCH_VERSION " can run: " +
                           short_text(error));
   }
   loaded.info.observation = chosen_observation(path, described, options);

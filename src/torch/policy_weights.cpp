@@ -50,7 +50,7 @@ NamedTensors checked_weights(const WeightForms& forms, const ModuleState& weight
     if (weights.parameters.contains(name))
       complaints.add("'" + name + "' is both a parameter and a buffer");
   }
-  complaints.throw_if_any("the weights do not fit the policy, which keeps its present ones");
+  complaints.throw_if_any("the weights do not fit the policy, which keeps its present weights");
   return given;
 }
 

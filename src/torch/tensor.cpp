@@ -66,10 +66,10 @@ struct SentStorage {
     const std::uint32_t now = current_version();
     if (now == version_before) return;
     TORCH_WARN(
-        "batchrpc: a tensor, or another view of its storage, was written while it was being "
+        "batchrpc: a tensor, or another view of its storage, was written to while it was being "
         "sent (version ",
         version_before, " became ", now,
-        "). What arrives may be neither the old nor the new values. Write it when the call's "
+        "). The receiver may get neither the old nor the new values. Write to it after the call's "
         "future has completed, or send tensor.clone()");
   }
   std::uint32_t current_version() const {

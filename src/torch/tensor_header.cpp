@@ -31,7 +31,7 @@ std::size_t bytes_of(const TensorHeader& header) {
   }
   if (header.sizes.size() > kMaxTensorDimensions) {
     Decoder::fail("a tensor of " + std::to_string(header.sizes.size()) +
-                  " dimensions, the limit is " + std::to_string(kMaxTensorDimensions));
+                  " dimensions; the limit is " + std::to_string(kMaxTensorDimensions));
   }
   // LibTorch computes strides as if a size of zero were one, so the product of those must not
   // overflow either.
@@ -52,7 +52,7 @@ const Bytes& payload_of(const TensorHeader& header, const Decoder& decoder) {
   const Bytes& payload = decoder.payload(header.payload);
   if (payload.size() != bytes) {
     Decoder::fail("a tensor " + describe_header(header) + ", which takes " + std::to_string(bytes) +
-                  " bytes, but " + std::to_string(payload.size()) + " came");
+                  " bytes, but has a payload of " + std::to_string(payload.size()) + " bytes");
   }
   return payload;
 }

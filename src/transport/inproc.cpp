@@ -50,13 +50,13 @@ class InprocTransport final : public Transport {
   void check(const Address& address, AddressUse /*use*/) const override {
     constexpr std::size_t kMaxName = 1024;
     if (!address.to_string().starts_with(scheme_ + "://")) {
-      address.refuse("an InprocNetwork knows " + scheme_ + "://name addresses only");
+      address.refuse("an InprocNetwork accepts only " + scheme_ + "://name addresses");
     }
     if (address.name().size() > kMaxName) {
       address.refuse("the name is longer than " + std::to_string(kMaxName) + " bytes");
     }
     if (address.name().find('\0') != std::string::npos) {
-      address.refuse("the name has a zero byte in it");
+      address.refuse("the name contains a zero byte");
     }
   }
 
@@ -127,7 +127,8 @@ std::shared_ptr<Transport> InprocNetwork::transport(const TransportContext& node
 
 TransportFactory inproc_transport(std::shared_ptr<InprocNetwork> network) {
   if (!network) {
-    throw InvalidArgument("inproc_transport() needs a network, made by InprocNetwork::make()");
+    throw InvalidArgument(
+        "inproc_transport() needs a network; make one with InprocNetwork::make()");
   }
   return [network = std::move(network)](const TransportContext& node) {
     return network->transport(node);

@@ -17,9 +17,9 @@ inline constexpr int kMaxNestedWaits = 256;
 class NestedTooDeep final : public Overloaded {
  public:
   NestedTooDeep()
-      : Overloaded("a task of the loop waits within a task that waits, and so on, more than " +
+      : Overloaded("tasks of the loop that wait are nested more than " +
                    std::to_string(kMaxNestedWaits) +
-                   " deep; use then() or co_await, which do not occupy the thread") {}
+                   " deep; use then() or co_await, which do not block the thread") {}
 };
 
 /// Waits, at a node's or loop's end; not where the thread is so deep within callbacks that it

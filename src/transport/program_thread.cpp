@@ -44,7 +44,8 @@ void ProgramThread::end() {
     if (ended_) break;
     // A destructor of the program's waits, without a deadline.
     if (!loop_->run_next(TimePoint::max())) {
-      throw VirtualDeadlock("a program that ends waits, in a destructor, for what never comes");
+      throw VirtualDeadlock(
+          "a program that is ending waits in a destructor for something that never happens");
     }
   }
 }

@@ -16,18 +16,19 @@ void check_unix(const Address& address) {
   const std::string& text = address.to_string();
   if (address.scheme() == "unix-abstract") {
     if (text.starts_with("unix-abstract://")) {
-      address.refuse("no slashes stand before the name; write unix-abstract:name");
+      address.refuse("the name must not begin with slashes; write unix-abstract:name");
     }
   } else if (address.scheme() != "unix") {
-    address.refuse("it is no Unix socket's, which is written unix:///path or unix-abstract:name");
+    address.refuse(
+        "it is not the address of a Unix socket; write unix:///path or unix-abstract:name");
   } else if (!text.starts_with("unix:///")) {
-    address.refuse("the path is absolute, with three slashes in all: unix:///tmp/socket");
+    address.refuse("the path must be absolute, with three slashes in all: unix:///tmp/socket");
   }
   if (address.name().size() > kMaxName) {
     address.refuse("the name is longer than " + std::to_string(kMaxName) + " bytes");
   }
   if (address.name().find('\0') != std::string::npos) {
-    address.refuse("the name has a zero byte in it");
+    address.refuse("the name contains a zero byte");
   }
 }
 

@@ -34,12 +34,12 @@ bool is_socket(const std::string& path) {
   switch (error) {
     case EADDRINUSE:
       if (address.scheme() == "unix" && !is_socket(address.name())) {
-        message += "a file is there that is no socket. Choose another path";
+        message += "a file that is not a socket exists there. Choose another path";
         break;
       }
       message += "the address is taken; another process listens there. Choose another";
       message += address.scheme() == "tcp"
-                     ? " port (0, in NodeOptions::listen or of an open group: any that is free)"
+                     ? " port (0, in NodeOptions::listen or for an open group, means any free port)"
                      : " name";
       break;
     case EADDRNOTAVAIL:

@@ -27,7 +27,7 @@ bool fits_no_host(char c) noexcept { return (c >= 0 && c <= ' ') || c == 0x7f ||
 
 TcpAddress TcpAddress::of(const Address& address) {
   if (!address.to_string().starts_with("tcp://")) {
-    address.refuse("it is no address of TCP, which is written tcp://host:port");
+    address.refuse("it is not a TCP address; write tcp://host:port");
   }
   const std::string_view rest = address.name();
   const auto colon = rest.rfind(':');
@@ -44,13 +44,14 @@ TcpAddress TcpAddress::of(const Address& address) {
   if (host.starts_with('[') && host.ends_with(']')) {
     host = host.substr(1, host.size() - 2);
   } else if (host.find(':') != std::string_view::npos) {
-    address.refuse("an IPv6 address stands in brackets, for example tcp://[::1]:29500");
+    address.refuse("write an IPv6 address in brackets, for example tcp://[::1]:29500");
   }
   if (host.empty()) {
-    address.refuse("the host is missing; tcp://0.0.0.0:port listens everywhere");
+    address.refuse("the host is missing; use tcp://0.0.0.0:port to listen on all interfaces");
   }
   for (const char c : host) {
-    if (fits_no_host(c)) address.refuse("the host has a character in it that no host name has");
+    if (fits_no_host(c))
+      address.refuse("the host contains a character that is not allowed in host names");
   }
   return {.host = std::string(host), .port = port};
 }

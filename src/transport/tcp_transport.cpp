@@ -20,8 +20,8 @@ void TcpTransport::check(const Address& address, AddressUse use) const {
   const TcpAddress parts = TcpAddress::of(address);
   if (use == AddressUse::connect && parts.port == 0) {
     address.refuse(
-        "port 0 is any that is free, which only the node that listens there knows; use another "
-        "port, or meet by a file");
+        "port 0 means any free port, which only the listening node knows; use a fixed port, or "
+        "join by a file");
   }
 }
 

@@ -13,7 +13,7 @@ TransportSet::TransportSet(const std::vector<TransportFactory>& factories,
   for (const TransportFactory& make : factories) {
     auto transport = make ? make(context) : nullptr;
     if (!transport) {
-      throw InvalidArgument("NodeOptions::transports has a factory that makes no transport");
+      throw InvalidArgument("NodeOptions::transports has a factory that returned no transport");
     }
     add(std::move(transport));
   }
@@ -32,7 +32,7 @@ void TransportSet::add(std::shared_ptr<Transport> transport) {
     const std::string scheme = form.substr(0, form.find(':'));
     if (!by_scheme_.emplace(scheme, transport.get()).second) {
       throw InvalidArgument("NodeOptions::transports has two transports for " + scheme +
-                            " addresses; a node has one for each scheme");
+                            " addresses; a node can have one for each scheme");
     }
   }
   transports_.push_back(std::move(transport));
@@ -48,11 +48,11 @@ Transport& TransportSet::of(const Address& address) const {
   const auto found = by_scheme_.find(address.scheme());
   if (found != by_scheme_.end()) return *found->second;
   std::string why = "this node has no transport for " + address.scheme() + " addresses; it has " +
-                    forms() + ", as NodeOptions::transports says";
+                    forms() + " (NodeOptions::transports)";
   if (address.scheme() == "inproc") {
     why +=
-        ". Nodes of one process meet at inproc:// addresses when all have inproc_transport(network)"
-        " there, with one network, made by InprocNetwork::make()";
+        ". To use inproc:// addresses, give all nodes of the process inproc_transport(network) "
+        "there, with the same network, made by InprocNetwork::make()";
   }
   address.refuse(why);
 }

@@ -24,10 +24,10 @@ class VirtualHost::Run {
 std::shared_ptr<VirtualHost> VirtualHost::make(std::shared_ptr<VirtualLoop> loop,
                                                const ClockOptions& clock) {
   if (!(std::abs(clock.drift) <= 0.5)) {
-    throw InvalidArgument("ClockOptions::drift: a clock gains or loses at most half");
+    throw InvalidArgument("ClockOptions::drift must be from -0.5 to 0.5");
   }
   if (loop->now() + clock.offset < TimePoint()) {
-    throw InvalidArgument("ClockOptions::offset: a virtual clock is at most an hour behind");
+    throw InvalidArgument("ClockOptions::offset: a virtual clock can be at most an hour behind");
   }
   return std::shared_ptr<VirtualHost>(new VirtualHost(std::move(loop), clock));
 }

@@ -68,7 +68,7 @@ bool VirtualLoop::run_next(TimePoint until) {
 void VirtualLoop::check_may_drive() const {
   if (program_ == nullptr) return;
   throw std::logic_error(
-      "a program with a thread of its own does not drive its VirtualLoop: it may wait, or call "
+      "a program with its own thread cannot drive its VirtualLoop; wait for a future, or call "
       "run_for()");
 }
 
@@ -130,8 +130,8 @@ void VirtualLoop::wait(Waiter& waiter, const std::optional<TimePoint>& deadline)
       return;
     }
     throw VirtualDeadlock(
-        std::string("the program waits for what never comes: ") +
-        (tasks_->heap.empty() ? "nothing is left to happen in this VirtualLoop"
+        std::string("the program waits for something that never happens: ") +
+        (tasks_->heap.empty() ? "this VirtualLoop has nothing left to run"
                               : "a day of virtual time has passed") +
         ". Is a promise never set, a call never sent, a peer on another loop, or a node's own host "
         "killed or paused?");

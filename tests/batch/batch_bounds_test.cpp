@@ -68,7 +68,7 @@ TEST_CASE("as many rows as max_queue are held, and no more") {
     b.add(x);
   const auto refused = outcome(b.batcher(5));
   CHECK(refused.code() == ErrorCode::overloaded);
-  CHECK_THAT(refused.message(), Catch::Contains("as many are held back"));
+  CHECK_THAT(refused.message(), Catch::Contains("as many of held callers"));
   for (std::size_t i = 0; i < 5; ++i)
     b.answer(i);
   CHECK(b.rows[4].get() == 8);
@@ -111,7 +111,7 @@ TEST_CASE("a caller that fills the queue makes way for others, up to its share")
   const auto evicted = outcome(std::move(b.rows[6]));
   CHECK(evicted.code() == ErrorCode::overloaded);
   CHECK_FALSE(test::may_have_run(evicted.error()));
-  CHECK_THAT(evicted.message(), Catch::Contains("another one needed room"));
+  CHECK_THAT(evicted.message(), Catch::Contains("another caller needed room"));
   CHECK(outcome(std::move(b.rows[10])).code() == ErrorCode::overloaded);
   CHECK(b.batcher.statistics().rejected == 5);
 }

@@ -106,9 +106,9 @@ TEST_CASE("a lock that comes when a batcher runs without it is refused, and chan
   const auto mutex = std::make_shared<AsyncMutex>();
   const std::optional<AsyncMutex::Guard> guard = mutex->try_lock();
   HeldBatching b({});
-  CHECK_THROWS_WITH(
-      b.node.expose("again", b.batcher, {.exclusive = mutex}),
-      Catch::Contains("'again'") && Catch::Contains("when the batcher is exposed first"));
+  CHECK_THROWS_WITH(b.node.expose("again", b.batcher, {.exclusive = mutex}),
+                    Catch::Contains("'again'") &&
+                        Catch::Contains("when you expose the batcher for the first time"));
   b.add(1);
   b.world.run_for(0s);
   CHECK(b.batches == Batches{{1}});

@@ -259,8 +259,8 @@ TEST_CASE("a batcher tells what it has done, and why its batches started") {
   CHECK(s.wait == 10ms);
   CHECK(s.size == 4);
   const std::string table = to_string(s);
-  for (const char* text :
-       {"7 came: 7 answered", "size 1", "wait 1", "flush 1", "queue wait", "a wait of 10000.0 us"})
+  for (const char* text : {"7 arrived: 7 answered", "size 1", "wait 1", "flush 1", "queue wait",
+                           "a wait of 10000.0 us"})
     CHECK_THAT(table, Catch::Contains(text));
 }
 

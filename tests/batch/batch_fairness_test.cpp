@@ -58,8 +58,8 @@ TEST_CASE("a caller that fills the queue with bytes makes way for others, up to 
     for (const std::size_t i : {2U, 3U}) {
       const auto displaced = outcome(std::move(of_hog[i]));
       CHECK(displaced.code() == ErrorCode::overloaded);
-      CHECK_THAT(displaced.message(),
-                 Catch::Contains("max_queue_bytes") && Catch::Contains("another one needed room"));
+      CHECK_THAT(displaced.message(), Catch::Contains("max_queue_bytes") &&
+                                          Catch::Contains("another caller needed room"));
     }
     const auto beyond_share = outcome(b.call(other, 4'000));
     CHECK(beyond_share.code() == ErrorCode::overloaded);
@@ -154,7 +154,7 @@ TEST_CASE("a call that waits or is held fails when max_size becomes smaller than
     const auto refused = outcome(std::move(*many));
     CHECK(refused.code() == ErrorCode::invalid_argument);
     CHECK_THAT(refused.message(),
-               Catch::Contains("BatchOptions::max_size became 2 while it waited"));
+               Catch::Contains("BatchOptions::max_size was changed to 2 while the call waited"));
   }
   CHECK(b.batcher.statistics().invalid == 6);
   b.answer(0);

@@ -68,7 +68,7 @@ class Schedule::ScheduleHost final : public Host {
     return on_change(std::move(handler));
   }
   void forget(std::uint64_t number) override { schedule_.handlers_.erase(number); }
-  std::uint64_t on_metrics(BatcherFigures /*figures*/) override { return 0; }
+  std::uint64_t on_metrics(BatcherStatistics /*statistics*/) override { return 0; }
   void forget_metrics(std::uint64_t /*number*/, BatcherMetrics /*last*/) override {}
 
  private:

@@ -26,7 +26,7 @@ TEST_CASE("what the first worker says holds for all, and names who said it") {
   CHECK_THROWS_WITH(description.accept("second", reply_of(5), kLimits),
                     Catch::Contains("worker second") && Catch::Contains("those of first"));
   CHECK_THROWS_WITH(description.accept("first", reply_of(5), kLimits),
-                    Catch::Contains("the process before"));
+                    Catch::Contains("the previous process"));
   auto with_policy = reply_of(4);
   with_policy.extras = 2;
   CHECK_THROWS_WITH(description.accept("second", with_policy, kLimits),
@@ -38,7 +38,7 @@ TEST_CASE("what the first worker says holds for all, and names who said it") {
 TEST_CASE("environments that no message takes are refused, and describe nothing") {
   EnvDescription description(8);
   CHECK_THROWS_WITH(description.accept("first", reply_of(1 << 20), kLimits),
-                    Catch::Contains("more than a message takes"));
+                    Catch::Contains("more than one message can carry"));
   CHECK(description.spec() == nullptr);
   description.accept("second", reply_of(4), kLimits);
   CHECK_NOTHROW(description.require_steps(description.most_steps()));

@@ -68,7 +68,7 @@ TEST_CASE("a worker refuses steps of another session, another buffer, or of the 
 TEST_CASE("a worker steps nothing that was not reset, and nothing twice at once") {
   OneWorker world;
   CHECK_THROWS_WITH(world.step(world.session, 0, 1, {1, 1}).get(),
-                    Catch::Contains("have to be reset first"));
+                    Catch::Contains("must be reset first"));
   world.reset().get();
   Future<env::StepReply> first = world.step(world.session, 0, 1, {1, 1});
   CHECK_THROWS_WITH(world.step(world.session, 0, 1, {1, 1}).get(),
@@ -255,7 +255,8 @@ TEST_CASE("a rollout of environments that are gone is cut short, too") {
   Future<env::StepReply> rollout = world.step(world.session, 0, 1000, {});
   world.world.run_for(10ms);
   CHECK_THROWS_AS(world.open().get(), Overloaded);
-  CHECK_THROWS_WITH(std::move(rollout).get(), Catch::Contains("gone while they were stepped"));
+  CHECK_THROWS_WITH(std::move(rollout).get(),
+                    Catch::Contains("closed while they were being stepped"));
   CHECK(world.world.time() < 100ms);
   CHECK_NOTHROW(world.open().get());
 }
@@ -289,7 +290,7 @@ TEST_CASE("a worker whose environments are busy makes no room for what it is ask
                     Catch::Contains("being stepped"));
   CHECK(std::move(first).get().rewards.size() == 2);
   CHECK_THROWS_WITH(world.step(world.session, 0, 20'000'000, {}).get(),
-                    Catch::Contains("a message takes 1 to "));
+                    Catch::Contains("one message can carry 1 to "));
 }
 
 TEST_CASE("a worker without a factory, a name or lanes is refused") {

@@ -51,7 +51,7 @@ TEST_CASE("an answer that is not of its size loses the worker, and harms nobody"
   CHECK(VectorEnv(driver, options).reset().valid == Flags{1});
   const auto refused = [&] {
     VectorEnv envs(driver, options);
-    CHECK_THROWS_WITH(envs.reset(), Catch::Contains("not of that size"));
+    CHECK_THROWS_WITH(envs.reset(), Catch::Contains("has another size"));
   };
   worker.reply.observations = Bytes::allocate(12);
   refused();
@@ -97,7 +97,7 @@ TEST_CASE("what an answer is depends on what was asked, not on what the worker m
   batch = others.step_wait();
   CHECK(batch.versions == std::vector<std::uint64_t>{1});
   others.step_async(batch, std::as_bytes(std::span(action)));  // is answered by a rollout
-  CHECK_THROWS_WITH(others.step_wait(), Catch::Contains("not of that size"));
+  CHECK_THROWS_WITH(others.step_wait(), Catch::Contains("has another size"));
 }
 
 TEST_CASE("a worker whose environments nobody could hold is refused") {
@@ -107,7 +107,7 @@ TEST_CASE("a worker whose environments nobody could hold is refused") {
   FalseWorker worker(node);
   const VectorEnvOptions options{.workers = {"w0"}};
   worker.opened.spec.observation.shape = {std::int64_t{1} << 31};
-  CHECK_THROWS_WITH(VectorEnv(driver, options), Catch::Contains("more than a message takes"));
+  CHECK_THROWS_WITH(VectorEnv(driver, options), Catch::Contains("more than one message can carry"));
   worker.opened.spec.observation.shape = {-1};
   CHECK_THROWS_AS(VectorEnv(driver, options), InvalidArgument);
   worker.opened.spec.observation = {static_cast<ElementType>(99), {4}};

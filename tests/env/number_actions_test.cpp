@@ -88,7 +88,7 @@ TEST_CASE("actions of float32 may be clamped to a range's ends, which no float32
   spec.action_low = -0.4;
   spec.action_high = 0.4;
   CHECK_THROWS_WITH(env::require_allowed(spec, std::as_bytes(std::span(&above, 1))),
-                    "action 0 of 1 is 0.400000036, but allowed is -0.4 to 0.4");
+                    "action 0 of 1 is 0.400000036, but must be from -0.4 to 0.4");
 }
 
 TEST_CASE("a number that is refused is written the same way in every locale") {
@@ -102,7 +102,7 @@ TEST_CASE("a number that is refused is written the same way in every locale") {
   const std::locale before =
       std::locale::global(std::locale(std::locale::classic(), new Thousands));
   CHECK_THROWS_WITH(env::require_allowed(spec, std::as_bytes(std::span(&action, 1))),
-                    "action 0 of 1 is 50000, but allowed is 0 to 1999");
+                    "action 0 of 1 is 50000, but must be from 0 to 1999");
   std::locale::global(before);
 }
 

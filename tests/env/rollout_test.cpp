@@ -230,7 +230,7 @@ TEST_CASE("a rollout takes from one step to as many as a message does") {
   EnvWorld world(1, {.length = 100}, 1, std::make_shared<StepPolicy>());
   VectorEnv envs(*world.driver, world.options(1));
   const EnvBatch batch = envs.reset();
-  const std::string allowed = "takes 1 to " + std::to_string(envs.max_steps());
+  const std::string allowed = "one message can carry 1 to " + std::to_string(envs.max_steps());
   CHECK_THROWS_WITH(envs.rollout_async(batch, 0), Catch::Contains(allowed));
   CHECK_THROWS_WITH(envs.rollout_async(batch, envs.max_steps() + 1), Catch::Contains(allowed));
   envs.rollout_async(batch, 1);
@@ -241,7 +241,8 @@ TEST_CASE("weights need a policy, and do not go back") {
   EnvWorld world(1, {}, 1, std::make_shared<StepPolicy>());
   VectorEnv envs(*world.driver, world.options(1));
   envs.push_policy(weights(1), 7).get();
-  CHECK_THROWS_WITH(envs.push_policy(weights(1), 6).get(), Catch::Contains("6 comes after 7"));
+  CHECK_THROWS_WITH(envs.push_policy(weights(1), 6).get(),
+                    Catch::Contains("6 is older than the present version 7"));
   CHECK(envs.workers()[0].live);
 
   EnvWorld without(1);
@@ -363,8 +364,9 @@ TEST_CASE("a policy that chooses what the spec does not allow loses its worker, 
   VectorEnv envs(*world.driver, world.options(1));
   const EnvBatch batch = envs.reset();
   envs.rollout_async(batch, 3);
-  CHECK_THROWS_WITH(envs.step_wait(),
-                    Catch::Contains("the worker's policy, in step 1 of 3: action 0 of 1 is 1001"));
+  CHECK_THROWS_WITH(
+      envs.step_wait(),
+      Catch::Contains("the worker's policy failed in step 1 of 3: action 0 of 1 is 1001"));
 }
 
 }  // namespace rollout_test

@@ -201,14 +201,14 @@ TEST_CASE("no more steps are asked for than the answer's frame has room for") {
   EnvBatch batch = envs.reset();
   constexpr std::size_t kMost = (65536 - 4096) / 4 / 33;
   CHECK_THROWS_WITH(envs.step_async(batch, bytes_of(all(batch, 1, kMost + 1)), kMost + 1),
-                    Catch::Contains("a message takes 1 to " + std::to_string(kMost)));
+                    Catch::Contains("one message can carry 1 to " + std::to_string(kMost)));
   envs.step_async(batch, bytes_of(all(batch, 1, kMost)), kMost);
   batch = envs.step_wait();
   CHECK(batch.episodes.size() == batch.rows());  // as large as it can be
   CHECK(batch.final_rows.size() == batch.rows());
 
   const VectorEnvOptions many = world.options(3000);
-  CHECK_THROWS_WITH(VectorEnv(driver, many), Catch::Contains("more than a message takes"));
+  CHECK_THROWS_WITH(VectorEnv(driver, many), Catch::Contains("more than one message can carry"));
 }
 
 TEST_CASE("an environment that throws ends its worker for good, and its words are told") {
@@ -245,8 +245,8 @@ TEST_CASE("actions that are not allowed are refused before anything is sent") {
 TEST_CASE("stepping twice, waiting for nothing, and rollouts without a policy are refused") {
   EnvWorld world(1, {.length = 100});
   VectorEnv envs(*world.driver, world.options(1));
-  CHECK_THROWS_WITH(envs.step_wait(), Catch::Contains("nothing is under way"));
-  CHECK_THROWS_WITH(envs.recv(), Catch::Contains("nothing is under way"));
+  CHECK_THROWS_WITH(envs.step_wait(), Catch::Contains("no step is in flight"));
+  CHECK_THROWS_WITH(envs.recv(), Catch::Contains("no step is in flight"));
   const EnvBatch batch = envs.reset();
   envs.step_async(batch, bytes_of({1}));
   CHECK_THROWS_WITH(envs.step_async(batch, bytes_of({1})), Catch::Contains("under way already"));
@@ -269,13 +269,13 @@ TEST_CASE("options that cannot work are refused, in words that say which") {
   };
   VectorEnvOptions options = world.options(1);
   options.workers.clear();
-  CHECK_THAT(refused(options), Catch::Contains("no workers"));
+  CHECK_THAT(refused(options), Catch::Contains("workers is empty"));
   options = world.options(1);
   options.workers[1] = "w0";
   CHECK_THAT(refused(options), Catch::Contains("named twice"));
-  CHECK_THAT(refused(world.options(0)), Catch::Contains("0 environments a worker"));
-  CHECK_THAT(refused(world.options(1, 0)), Catch::Contains("0 buffers"));
-  CHECK_THAT(refused(world.options(1, 17)), Catch::Contains("17 buffers"));
+  CHECK_THAT(refused(world.options(0)), Catch::Contains("envs_per_worker is 0"));
+  CHECK_THAT(refused(world.options(1, 0)), Catch::Contains("buffers is 0"));
+  CHECK_THAT(refused(world.options(1, 17)), Catch::Contains("buffers is 17"));
   CHECK_THAT(refused(world.options(65537)), Catch::Contains("max_envs"));
   options = world.options(1);
   options.step_timeout = 0s;
@@ -285,7 +285,7 @@ TEST_CASE("options that cannot work are refused, in words that say which") {
 TEST_CASE("environments that do not divide among a worker's lanes are refused") {
   EnvWorld world(1, {}, 4);
   CHECK_THROWS_WITH((VectorEnv(*world.driver, world.options(6))),
-                    Catch::Contains("6 environments do not divide among 4 lanes"));
+                    Catch::Contains("6 environments cannot be divided evenly among 4 lanes"));
 }
 
 TEST_CASE("workers whose environments differ are refused, and both are named") {

@@ -66,7 +66,7 @@ TEST_CASE("a process with other environments than the one before it is told so")
   world.start(0);
   CHECK_FALSE(envs.wait_for_workers(1, 1h));
   CHECK_THAT(envs.workers()[0].last_loss,
-             Catch::Contains("differ from those of the process before ("));
+             Catch::Contains("differ from those of the previous process ("));
 }
 
 TEST_CASE("a process with other environments is refused, and the next one of its name is not") {
@@ -203,7 +203,7 @@ TEST_CASE("a worker that ends in the midst of a rollout may be replaced, too") {
   envs.rollout_async(envs.reset(), 1000);
   world.world.run_for(10ms);
   world.hosts[0]->worker.reset();
-  CHECK_THROWS_WITH(envs.step_wait(), Catch::Contains("environments are ending"));
+  CHECK_THROWS_WITH(envs.step_wait(), Catch::Contains("environments are closing"));
   world.hosts[0]->serve(world, 0);
   CHECK(envs.wait_for_workers(1, 10s));
   CHECK(envs.step_wait().valid == Flags{1});

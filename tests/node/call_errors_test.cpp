@@ -242,7 +242,7 @@ TEST_CASE("an unknown function gives NotFound that names node, function and near
   CHECK_THAT(outcome(pair.a.call<int(int, int)>("b", "area", 1, 2)).message(),
              Catch::Contains("did you mean 'failures::area'?"));
   CHECK_THAT(outcome(pair.a.call<int(int, int)>("b", "something else", 1, 2)).message(),
-             Catch::Contains("expose it there before it is called"));
+             Catch::Contains("expose it there before you call it"));
   pair.next_call_works();
 }
 

@@ -59,7 +59,7 @@ TEST_CASE("promise 7: a refused call never ran, and is told why") {
   CHECK(refused.code() == ErrorCode::overloaded);
   CHECK_FALSE(may_have_run(refused.error()));
   CHECK_THAT(refused.message(), Catch::Contains("'work'") && Catch::Contains("server") &&
-                                    Catch::Contains("2 calls wait or run") &&
+                                    Catch::Contains("2 calls are queued or running") &&
                                     Catch::Contains("NodeOptions::call_limits.accepted"));
   CHECK(server.world.log.contain("1 call refused for lack of room, the latest 'work' of client"));
   CHECK(one.get() == 1);

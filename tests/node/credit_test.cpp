@@ -238,7 +238,7 @@ TEST_CASE("promise 5: a large call is refused for the replies as a whole, and it
   const auto refused = outcome(std::move(large));
   CHECK(refused.code() == ErrorCode::overloaded);
   CHECK_FALSE(test::may_have_run(refused.error()));
-  CHECK(describe(refused.error()).find("bytes of replies have not been taken") !=
+  CHECK(describe(refused.error()).find("bytes of replies are waiting for their caller") !=
         std::string::npos);
   CHECK(std::move(given).get().size() == 2'000'000);
   CHECK(caller.call<std::size_t(Bytes)>("root", "size", Bytes::allocate(200'000)).get() == 200'000);
@@ -267,7 +267,7 @@ TEST_CASE("promise 5: who calls without end and takes no reply is dropped, with 
     }
     for (int i = 0; i < 100 && !world.log.contain("dropped"); ++i)
       peer.send(calls);
-    CHECK(world.log.contain("it calls and does not take the replies"));
+    CHECK(world.log.contain("it keeps calling but does not read its replies"));
   }
   const Node other = world.join("other");
   CHECK(other.call<Bytes(std::size_t)>("root", "give", std::size_t{7}).get().size() == 7);

@@ -46,13 +46,13 @@ TEST_CASE("a call that timed out is explained by promise 3, with the times") {
   CHECK(failed.took() == 2s);
   CHECK(failed.text ==
         "TimedOut: the call of 'never' on b, which may have run\n"
-        "     0.000 s  called, and sent at once; its time-out is 2 s\n"
+        "     0.000 s  called, and sent at once; its timeout is 2 s\n"
         "     2.000 s  ended: 'never' on b did not answer in time; it may have run "
         "(CallOptions::timeout, NodeOptions::call_timeout)\n"
-        "Promise 3, deadlines travel: no answer came in time; the deadline went along, and if it "
-        "had not begun to run by then, it never will.\n"
-        "What to do: raise the time-out, or see why the callee is slow; repeat only what is "
-        "idempotent.");
+        "Promise 3, deadlines travel: no answer came before the deadline; the peer knows the "
+        "deadline, and never starts the call after it.\n"
+        "What to do: raise the timeout, or find out why the callee is slow; repeat only idempotent "
+        "calls.");
 }
 
 TEST_CASE("a call that timed out before there was a connection says that it had not been sent") {
@@ -107,7 +107,7 @@ TEST_CASE(
   CHECK(*silent <= 4500ms);  // is noticed by the next ping
   CHECK(failed.took() >= 8500ms);
   CHECK(failed.took() <= 9500ms);
-  CHECK_THAT(failed.text, Contains("from here on nothing was heard") &&
+  CHECK_THAT(failed.text, Contains("nothing was heard from the peer after this") &&
                               Contains("Promise 6, a dead peer is found") &&
                               Contains("silent for 5 s"));
 }
@@ -128,7 +128,7 @@ TEST_CASE(
   CHECK_THAT(
       failed.text,
       Contains("     1.250 s  the connection broke: ") &&
-          Contains("     1.250 s  a try to connect failed: its address refuses connections") &&
+          Contains("     1.250 s  an attempt to connect failed: its address refuses connections") &&
           Contains("     1.250 s  ended: b is lost"));
 }
 
@@ -142,9 +142,9 @@ TEST_CASE("a call that never had a connection counts the tries to have one") {
   REQUIRE(failed.diagnostics.events);
   REQUIRE(failed.diagnostics.events->size() == 1);
   CHECK(failed.diagnostics.events->front().count > 3);
-  CHECK_THAT(failed.text, Contains(" tries to connect had failed, the last one: ") &&
+  CHECK_THAT(failed.text, Contains(" attempts to connect had failed, the last one: ") &&
                               Contains("it was not sent, and never runs") &&
-                              EndsWith("wait_for_peer() waits for a peer that is lost."));
+                              EndsWith("wait_for_peer() waits until a lost peer is back."));
 }
 
 TEST_CASE("a call that the peer has forgotten is explained by promise 1") {
@@ -190,7 +190,8 @@ TEST_CASE("a call that ran still when its callee ended is explained by promise 8
   const Failure failed(std::move(call));
   CHECK(failed.code() == ErrorCode::peer_lost);
   CHECK(failed.diagnostics.guarantee == Guarantee::shutdown);
-  CHECK_THAT(failed.text, Contains("Promise 8, shutdown: a node has shut down while it was under"));
+  CHECK_THAT(failed.text,
+             Contains("Promise 8, shutdown: a node was shut down while the call was in flight"));
 }
 
 TEST_CASE("a call that an ending callee refuses is explained by promise 8, and had been sent") {
@@ -206,9 +207,9 @@ TEST_CASE("a call that an ending callee refuses is explained by promise 8, and h
   REQUIRE(failed.code() == ErrorCode::shut_down);
   CHECK(failed.diagnostics.guarantee == Guarantee::shutdown);
   CHECK(failed.diagnostics.left);
-  CHECK_THAT(failed.text, Contains("which never ran") &&
-                              EndsWith("What to do: call another node, or again when it has been "
-                                       "started again."));
+  CHECK_THAT(failed.text,
+             Contains("which never ran") &&
+                 EndsWith("What to do: call another node, or call again after it was restarted."));
 }
 
 TEST_CASE("a call without credit is explained by promise 5, and told how to wait for it") {
@@ -238,14 +239,14 @@ TEST_CASE("what a remote function throws is explained by the promise of its code
   REQUIRE(thrown.code() == ErrorCode::remote_error);
   CHECK(thrown.diagnostics.guarantee == Guarantee::at_most_once);
   CHECK(thrown.took() == 20ms);
-  CHECK_THAT(thrown.text, Contains("it ran once, and threw") && Contains("0.020 s  ended: ") &&
+  CHECK_THAT(thrown.text, Contains("it ran once and threw") && Contains("0.020 s  ended: ") &&
                               Contains("std::out_of_range: index 7"));
   w.b.expose("without its object", [] {
     return make_failed_future<void>(std::make_exception_ptr(detail::DidNotRun{
         std::make_exception_ptr(RemoteError("x", "std::logic_error", "b", "the maker", false))}));
   });
   CHECK_THAT(Failure(w.a.call<void()>("b", "without its object")).text,
-             Contains("it surely never ran: what was to make its object threw"));
+             Contains("it never ran: the code that creates its object threw"));
   const Failure full(w.a.call<void()>("b", "full"));
   REQUIRE(full.code() == ErrorCode::overloaded);
   CHECK(full.diagnostics.guarantee == Guarantee::overload);
@@ -255,7 +256,7 @@ TEST_CASE("what a remote function throws is explained by the promise of its code
   const Failure missing(w.a.call<void()>("b", "missing"));
   REQUIRE(missing.code() == ErrorCode::not_found);
   CHECK(missing.diagnostics.guarantee == Guarantee::at_most_once);
-  CHECK_THAT(missing.text, Contains("it surely never ran"));
+  CHECK_THAT(missing.text, Contains("it never ran"));
 }
 
 TEST_CASE(
@@ -270,7 +271,7 @@ TEST_CASE(
   CHECK(failed.diagnostics.guarantee == Guarantee::cancellation);
   CHECK(failed.diagnostics.left);
   CHECK(failed.took() == 700ms);
-  CHECK_THAT(failed.text, Contains("it was told to end, but may have run"));
+  CHECK_THAT(failed.text, Contains("it was cancelled, but may have run"));
 }
 
 TEST_CASE("a call of nobody is explained, though there is no connection") {
@@ -282,14 +283,14 @@ TEST_CASE("a call of nobody is explained, though there is no connection") {
   CHECK_FALSE(failed.diagnostics.events);
   CHECK_THAT(failed.text,
              Contains("'never' on nobody, which never ran") &&
-                 EndsWith("What to do: wait for the peer (wait_for_peer()), or call it by its "
-                          "right name."));
+                 EndsWith("What to do: wait for the peer (wait_for_peer()), or correct its "
+                          "name."));
   NodeOptions options = w.world.joining("strict");
   options.expose_within = 0s;
   const Node strict(std::move(options));
   const Failure no_function(w.a.call<int()>("strict", "never"));
   REQUIRE(no_function.code() == ErrorCode::not_found);
-  CHECK_THAT(no_function.text, EndsWith("What to do: expose it, or call it by its right name."));
+  CHECK_THAT(no_function.text, EndsWith("What to do: expose it, or correct the name."));
 }
 
 TEST_CASE("a call made while its connection is broken tells of the break before it") {
@@ -310,7 +311,7 @@ TEST_CASE("a time-out that is of no call is explained by waiting, not by the cal
   REQUIRE(failed.code() == ErrorCode::timed_out);
   CHECK(failed.text ==
         "TimedOut: peer 'nobody' did not join within 2 s\n"
-        "What to do: wait for longer, or see why it takes so long.");
+        "What to do: wait longer, or find out why it takes so long.");
 }
 
 TEST_CASE("a wait for a peer that is lost says why it is, and that it was not back") {
@@ -321,14 +322,14 @@ TEST_CASE("a wait for a peer that is lost says why it is, and that it was not ba
   const Failure killed(w.a.wait_for_peer("b", 500ms));
   REQUIRE(killed.code() == ErrorCode::timed_out);
   CHECK_THAT(killed.text, StartsWith("TimedOut: peer 'b' is lost (its address refuses connections) "
-                                     "and was not back within 500 ms\n"));
+                                     "and did not come back within 500 ms\n"));
 
   DiagnosticsWorld ended;
   CHECK(ended.a.call<int(int)>("b", "twice", 1).get() == 2);
   ended.b.shutdown(1s);
   ended.run_for(1s);
   CHECK_THAT(Failure(ended.a.wait_for_peer("b", 2s)).text,
-             Contains("peer 'b' is lost (node b has shut down) and was not back within 2 s"));
+             Contains("peer 'b' is lost (node b has shut down) and did not come back within 2 s"));
 }
 
 TEST_CASE("a wait for credit that ends since the peer is lost says so") {
@@ -341,8 +342,9 @@ TEST_CASE("a wait for credit that ends since the peer is lost says so") {
   w.world.kill("b");
   const Failure failed(std::move(waits));
   REQUIRE(failed.code() == ErrorCode::not_sent);
-  CHECK_THAT(failed.text, StartsWith("NotSent: the wait for credit is over, since b is lost (its "
-                                     "address refuses connections)\n"));
+  CHECK_THAT(failed.text,
+             StartsWith("NotSent: the wait for credit has ended, because b is lost (its "
+                        "address refuses connections)\n"));
 }
 
 TEST_CASE("a call that is not tried again is the only attempt") {
@@ -365,7 +367,7 @@ TEST_CASE("an error that is of no call, or not batchrpc's, is explained by what 
   const NotFound error("no such object");
   CHECK(error.diagnostics() == nullptr);
   CHECK(explain(error) ==
-        "NotFound: no such object\nWhat to do: expose it, call it by its right name, or wait for "
+        "NotFound: no such object\nWhat to do: expose it, correct the name, or wait for "
         "the peer (wait_for_peer()).");
 }
 

@@ -231,11 +231,9 @@ TEST_CASE(
   for (int i = 1; i < 5; ++i)
     waiting.push_back(i % 2 == 0 ? pair.note(i) : pair.note_soon(i));
   pair.world.run_for(1ms);
-  CHECK(
-      pair.b.shutdown(1s) ==
-      std::vector<std::string>{
-          "5 calls of a, still being answered here: hold, note (2 calls), note soon (2 calls); of "
-          "these 4 have not begun"});
+  CHECK(pair.b.shutdown(1s) ==
+        std::vector<std::string>{"5 calls from a, not yet answered: hold, note (2 calls), note "
+                                 "soon (2 calls); 4 of them have not started"});
   for (auto& call : waiting) {
     const auto result = outcome(std::move(call));
     CHECK(result.code() == ErrorCode::shut_down);

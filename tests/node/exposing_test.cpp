@@ -152,7 +152,7 @@ TEST_CASE("a name is exposed once, and the library's own names are not for users
   Pair pair;
   pair.b.expose<&exposing::add>();
   CHECK_THROWS_WITH(pair.b.expose<&exposing::add>(),
-                    Catch::Contains("'exposing::add' is exposed already"));
+                    Catch::Contains("'exposing::add' is already exposed"));
   CHECK_THROWS_AS(pair.b.expose("", [] {}), InvalidArgument);
   CHECK_THROWS_WITH(pair.b.expose("batchrpc.mine", [] {}), Catch::Contains("batchrpc."));
   CHECK(exposed_functions(pair.b).size() == 1);

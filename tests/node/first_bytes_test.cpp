@@ -30,7 +30,7 @@ TEST_CASE("strangers that speak HTTP, TLS or SSH are recognised") {
         "it looks like an HTTP request and begins with 47 45 54 20 2f 20 (GET / )");
   CHECK_THAT(text_of("POST /metrics HTTP/1.1\r\n"), Contains("like an HTTP request"));
   CHECK_THAT(text_of("PRI * HTTP/2.0\r\n\r\nSM"), Contains("like an HTTP request"));
-  CHECK_THAT(text_of("HTTP/1.1 400 Bad Request"), Contains("like an HTTP answer"));
+  CHECK_THAT(text_of("HTTP/1.1 400 Bad Request"), Contains("like an HTTP response"));
   CHECK_THAT(text_of("SSH-2.0-OpenSSH_9.2"), Contains("like SSH"));
   CHECK_THAT(text_of("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"sv),
              Contains("like a TLS handshake"));

@@ -165,7 +165,7 @@ TEST_CASE("a frame reader refuses what is too long, before the hello and after i
   reading.bytes.clear();
   for (int i = 0; i < 100; ++i)
     append(reading.bytes, ping(1));
-  CHECK_THROWS_WITH(reading.round(), Catch::Contains("came before a hello"));
+  CHECK_THROWS_WITH(reading.round(), Catch::Contains("arrived before a hello"));
   reading.reader.reset();
   reading.reader.open();
   reading.bytes.clear();

@@ -169,7 +169,7 @@ TEST_CASE("who sends more than 1 MiB of a held call before it was asked breaks t
   CHECK(target.peer.closed());
   CHECK(target.announced->calls.at(1).asked == 0);
   CHECK_FALSE(target.announced->calls.at(1).ran);
-  CHECK(target.world.log.contain("came before they were asked for"));
+  CHECK(target.world.log.contain("arrived before they were requested"));
 }
 
 TEST_CASE("what a call that was answered has yet to send is not sent") {

@@ -85,9 +85,9 @@ TEST_CASE("every option out of its range is refused by its name") {
 
 TEST_CASE("the message of an option out of range says the range and what was given") {
   CHECK(refusal([](auto& o) { o.num_worker_threads = 5000; }) ==
-        "NodeOptions::num_worker_threads is out of range: it is from 1 to 1024, here 5000");
+        "NodeOptions::num_worker_threads must be from 1 to 1024, but is 5000");
   CHECK_THAT(refusal([](auto& o) { o.rank = 7, o.world_size = 4; }),
-             Catch::Contains("7 in a world of 4, where the last is 3"));
+             Catch::Contains("is 7, but world_size is 4 and the largest rank 3"));
 }
 
 TEST_CASE("an address that is none is refused with an example of what is right") {
@@ -247,7 +247,7 @@ TEST_CASE("a variable that is missing or no number is named, with what it should
                       {"WORLD_SIZE", "2"},
                       {"MASTER_PORT", "29500"},
                       {"MASTER_ADDR", "localhost"}}),
-             Catch::Contains("2 in a world of 2"));
+             Catch::Contains("is 2, but world_size is 2"));
 }
 
 TEST_CASE("a join file is written whole and read back") {

@@ -97,9 +97,8 @@ TEST_CASE("the log of a connection that was cut and goes on") {
   const Lines lines = w.reported.take();
   REQUIRE(lines.size() == 2);
   CHECK_THAT(lines[0],
-             Contains("info: a: the connection to b broke (") && Contains("): connecting again"));
-  CHECK(lines[1] ==
-        "info: a: connected again to b after 40 ms: its calls continue, 1 frame is sent again");
+             Contains("info: a: the connection to b broke (") && Contains("): reconnecting"));
+  CHECK(lines[1] == "info: a: reconnected to b after 40 ms: its calls continue, 1 frame is resent");
   CHECK(w.peer(w.a, "b").reconnects == 1);
   CHECK_THAT(w.peer(w.a, "b").last_error, !Contains("refuse"));
 }
@@ -138,8 +137,8 @@ TEST_CASE("the log of a peer that is silent, and is connected to again") {
   const Lines lines = w.reported.take();
   REQUIRE(lines.size() == 3);
   CHECK(lines[0] == "info: a: b has been silent for 2 s");
-  CHECK(lines[1] == "info: a: the connection to b broke (it is silent): connecting again");
-  CHECK_THAT(lines[2], Contains("info: a: connected again to b after"));
+  CHECK(lines[1] == "info: a: the connection to b broke (it is silent): reconnecting");
+  CHECK_THAT(lines[2], Contains("info: a: reconnected to b after"));
 }
 
 TEST_CASE("the log of a peer that is lost says why, and what became of its calls") {
@@ -154,7 +153,7 @@ TEST_CASE("the log of a peer that is lost says why, and what became of its calls
   w.run_for(20s);
   CHECK(w.reported.take() ==
         Lines{"info: a: b has been silent for 2 s",
-              "info: a: the connection to b broke (it is silent): connecting again",
+              "info: a: the connection to b broke (it is silent): reconnecting",
               "warning: a: b is lost (it was silent for 5 s): 3 calls end as PeerLost"});
   w.world.network->rejoin("b");
   w.run_for(1s);
@@ -266,9 +265,10 @@ TEST_CASE("calls that were refused, and not yet told of, are told of at the node
   c.shutdown(0s);
   const Lines last = reported.take();
   REQUIRE(last.size() == 2);
-  CHECK_THAT(last.front(), Contains("1 call of a, still being answered here"));
+  CHECK_THAT(last.front(), Contains("1 call from a, not yet answered"));
   CHECK(last.back() ==
-        "warning: c: 4 calls refused for lack of room since the last such line, until the end");
+        "warning: c: 4 calls refused for lack of room since the last such line, until the node "
+        "ended");
 }
 
 }  // namespace peer_diagnostics_test

@@ -26,7 +26,7 @@ class Tries {
   Tries(const VirtualWorld& world, const std::string& whom) : world_(&world), whom_(whom) {}
 
   [[nodiscard]] LogSink sink() const {
-    return [times = times_, world = world_, text = "tries to connect to " + whom_](
+    return [times = times_, world = world_, text = "connecting to " + whom_](
                LogLevel /*level*/, std::string_view line) {
       if (line.ends_with(text)) times->push_back(world->time());
     };

@@ -37,11 +37,11 @@ TEST_CASE(
       std::chrono::duration_cast<std::chrono::milliseconds>(pair.attempts.back() - called).count();
   CHECK(since > 2400);
   CHECK(since < 3600);
-  CHECK_THAT(failed.text, Contains("     0.000 s  called, and sent at once; its time-out is ") &&
-                              Contains("; attempt 3 of 3, " + std::to_string(since / 1000) + "." +
-                                       std::to_string(1000 + since % 1000).substr(1) +
-                                       " s after the first one\n") &&
-                              Contains("that was attempt 3 of 3"));
+  CHECK_THAT(failed.text,
+             Contains("     0.000 s  called, and sent at once; its timeout is ") &&
+                 Contains("; attempt 3 of 3, " + std::to_string(since / 1000) + "." +
+                          std::to_string(1000 + since % 1000).substr(1) + " s after the first\n") &&
+                 Contains("that was attempt 3 of 3"));
 }
 
 TEST_CASE("a call whose first attempt is its last says that others were to follow") {
@@ -106,8 +106,8 @@ TEST_CASE("who has used up the retry budget is told what it is, and what waits f
   const Failure failed = fail();
   CHECK(failed.diagnostics.attempt == 1);
   CHECK_THAT(failed.text,
-             Contains("the node's retry budget, a tenth of its calls that ask for retries and ten "
-                      "saved up, is used up; wait_for_peer() waits for a peer that is away"));
+             Contains("the node's retry budget (a tenth of its calls that ask for retries, plus "
+                      "ten saved up) is used up; use wait_for_peer() to wait for a lost peer"));
 }
 
 TEST_CASE("who has used up the retry budget at a peer that is overloaded is told to call less") {
@@ -117,7 +117,7 @@ TEST_CASE("who has used up the retry budget at a peer that is overloaded is told
   const CallOptions options{.timeout = 1h, .retry = {.attempts = 12, .backoff = 1ms}};
   CHECK(Failure(pair.call(options)).diagnostics.attempt == 11);
   CHECK_THAT(Failure(pair.call(options)).text,
-             Contains("is used up; call less often, or again after retry_after()\n"));
+             Contains("is used up; call less often, or call again after retry_after()\n"));
 }
 
 }  // namespace retry_diagnostics_test

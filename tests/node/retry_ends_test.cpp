@@ -46,7 +46,7 @@ using test::outcome;
 using Pair = test::RetryPair;
 
 TEST_CASE(
-    "promise 1: retry ends with its node, which names the calls that wait to be tried again") {
+    "promise 1: retry ends with its node, which names the calls that wait waiting to be retried") {
   Pair pair;
   pair.failures.assign(3, error<Overloaded>("full", 10s));
   std::vector<Future<int>> calls;
@@ -55,14 +55,14 @@ TEST_CASE(
   pair.world.run_for(1s);
   REQUIRE(pair.attempts.size() == 3);
   const TimePoint start = pair.world.loop->now();
-  CHECK(pair.a.shutdown(5s) == std::vector<std::string>{"b: f (3 calls), to be tried again"});
+  CHECK(pair.a.shutdown(5s) == std::vector<std::string>{"b: f (3 calls), waiting to be retried"});
   CHECK(pair.world.loop->now() - start < 5s);
   for (auto& call : calls) {
     REQUIRE(call.ready());
     const auto result = outcome(std::move(call));
     CHECK(result.code() == ErrorCode::shut_down);
     CHECK_FALSE(may_have_run(result.error()));
-    CHECK_THAT(result.message(), Catch::Contains("to be tried again"));
+    CHECK_THAT(result.message(), Catch::Contains("waiting to be retried"));
   }
   pair.world.run_for(1min);
   CHECK(pair.attempts.size() == 3);

@@ -276,7 +276,7 @@ TEST_CASE("promise 8: what a node that ends could not finish is named, whoever w
   world.run_for(10ms);
   CHECK(root.shutdown(1s) ==
         std::vector<std::string>{"peer: forever (2 calls)",
-                                 "2 calls of peer, still being answered here: forever"});
+                                 "2 calls from peer, not yet answered: forever"});
   CHECK(world.log.contain("shut down while waiting: peer: forever (2 calls)"));
   world.run_for(10ms);
   for (auto& future : futures) {

@@ -148,8 +148,8 @@ TEST_CASE("at the deadline the stragglers are named, and their futures end with 
   const auto left = pair.a.shutdown(2s);
   CHECK(pair.world.loop->now() - start >= 2s);
   CHECK(pair.world.loop->now() - start < 2010ms);
-  CHECK(left == std::vector<std::string>{"b: slow (3 calls)",
-                                         "1 call of b, still being answered here: slow"});
+  CHECK(left ==
+        std::vector<std::string>{"b: slow (3 calls)", "1 call from b, not yet answered: slow"});
   CHECK(pair.world.log.contain("shut down while waiting: b: slow (3 calls)"));
   for (auto& answer : answers) {
     REQUIRE(answer.ready());

@@ -186,7 +186,7 @@ TEST_CASE("a handler that is stuck in its own code does not hold up the end of i
     stuck->wait();
     const auto left = pair.b.shutdown(20ms);
     REQUIRE(left.size() == 1);
-    CHECK_THAT(left[0], Catch::Contains("1 call of a, "));
+    CHECK_THAT(left[0], Catch::Contains("1 call from a, "));
     CHECK_FALSE(outcome(std::move(answer)));
   }
   release->count_down();

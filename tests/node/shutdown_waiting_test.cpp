@@ -43,8 +43,7 @@ TEST_CASE("promise 8: calls that wait for a worker when their node ends never ru
   const auto left = b.shutdown(1s);
   REQUIRE_FALSE(left.empty());
   CHECK(left.front() ==
-        "5000 calls of a, still being answered here: stuck (5000 calls); of these 4999 have not "
-        "begun");
+        "5000 calls from a, not yet answered: stuck (5000 calls); 4999 of them have not started");
   int never_ran = 0;
   for (auto& call : calls) {
     const auto result = outcome(std::move(call));

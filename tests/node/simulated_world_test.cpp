@@ -109,7 +109,7 @@ TEST_CASE("a host that was never named, and a node of another name, are refused"
   SimulatedWorld world(1);
   const Node a(world.options("a"));
   CHECK_THROWS_WITH(world.kill("A"),
-                    Catch::Contains("there is no host 'A'") && Catch::EndsWith("name them): a"));
+                    Catch::Contains("has no host 'A'") && Catch::EndsWith("its hosts are: a"));
   CHECK_THROWS_AS(world.power_off("A"), InvalidArgument);
   CHECK_THROWS_AS(world.pause("A"), InvalidArgument);
   CHECK_THROWS_AS(world.resume("A"), InvalidArgument);

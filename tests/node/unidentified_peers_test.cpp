@@ -85,7 +85,7 @@ TEST_CASE("who does not say hello is dropped after 5 s, however patient the node
   host.world.run_for(2s);
   CHECK(Host::closed(late) == 2);
   CHECK_FALSE(late[0]->closed());
-  CHECK_THAT(host.warnings.front(), Contains("no hello came in time"));
+  CHECK_THAT(host.warnings.front(), Contains("it sent no hello in time"));
 }
 
 TEST_CASE("64 connections may wait for a hello, and who had 1 s for it makes room for another") {

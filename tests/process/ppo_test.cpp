@@ -97,7 +97,7 @@ TEST_CASE("ppo's processes that do not fit together are told so, and by which op
   const ChildProcess agent = start(folder, "ppo", ppo(with("1", "0")));
   const ChildProcess worker = start(folder, "worker", ppo(with("1", "1")));
   REQUIRE(has_printed(folder, "ppo.out", "Update ", 30s));
-  CHECK_THAT(refused("more", with("2", "2")), Catch::Contains("give both one world_size"));
+  CHECK_THAT(refused("more", with("2", "2")), Catch::Contains("give both the same world_size"));
   CHECK_THAT(refused("root", with("1", "0")), Catch::Contains("another NodeOptions::rank"));
   CHECK_THAT(refused("again", with("1", "1")), Catch::Contains("another NodeOptions::name"));
 }
@@ -121,7 +121,7 @@ TEST_CASE("ppo says at once what is wrong with a policy that workers would load"
   const auto end = agent.wait_for(30s);  // a worker that does not come is waited for longer
   REQUIRE(end);
   CHECK(end->code == 2);
-  CHECK_THAT(folder.text("ppo.err"), Catch::Contains("some.pt is no TorchScript of a policy"));
+  CHECK_THAT(folder.text("ppo.err"), Catch::Contains("some.pt is not a TorchScript policy"));
 }
 
 TEST_CASE("ppo says at once that a worker sends no such number of steps in one message") {

@@ -45,7 +45,7 @@ TEST_CASE("promise 8: on SIGTERM a server names what it cannot finish in time, a
   client.server.signal(SIGTERM);
   CHECK(client.server.wait() == 0);
   CHECK_THAT(client.server.output(),
-             Catch::Contains("not finished: 1 call of client, still being answered here: work"));
+             Catch::Contains("not finished: 1 call from client, not yet answered: work"));
   CHECK_THROWS_AS(working.get(), PeerLost);
 }
 

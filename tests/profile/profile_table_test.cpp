@@ -166,9 +166,10 @@ TEST_CASE("a table says that it is not of all calls") {
   const std::string text = ProfileTable(recording).table();
   CHECK(
       text.ends_with("Self CPU time total: 20.000us\n"
-                     "Sampled: of the calls made one in 10 was recorded\n"
-                     "Left out: 5, calls and operators for which there was no room "
-                     "(ProfilerOptions::max_events; 4096, and eight levels of calls, a reply)\n"));
+                     "Sampled: one outgoing call in 10 was recorded\n"
+                     "Left out: 5 calls and operators for which there was no room "
+                     "(ProfilerOptions::max_events; a reply has room for 4096, and for eight "
+                     "levels of calls)\n"));
 }
 
 TEST_CASE("calls of which the callee alone has told have rows of their own, with what is known") {

@@ -281,7 +281,7 @@ TEST_CASE("gathering takes in what the other nodes' profilers have, each call on
   pair.world.network->isolate("c");  // silent, and not known to be
   const auto missing = profiler.gather(1s);
   REQUIRE(missing.size() == 1);
-  CHECK(missing[0] == "c: it has not told all within the time-out of gather()");
+  CHECK(missing[0] == "c: it did not send all of its records within the timeout of gather()");
   CHECK_THROWS_AS(profiler.gather(0s), InvalidArgument);
   pair.a->shutdown(1s);
   CHECK_THROWS_AS(profiler.gather(), ShutDown);

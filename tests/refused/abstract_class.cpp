@@ -1,4 +1,4 @@
-// no object is of an abstract class: expose a class that implements it
+// objects of an abstract class cannot be created: expose a class that implements it
 #include "batchrpc/batchrpc.hpp"
 
 struct Interface {

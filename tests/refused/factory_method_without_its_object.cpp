@@ -1,4 +1,4 @@
-// a method makes an object by the handle of its own
+// a method creates an object through the handle of its own object
 #include "batchrpc/batchrpc.hpp"
 
 struct Table {};

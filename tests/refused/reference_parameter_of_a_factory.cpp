@@ -1,4 +1,4 @@
-// a function that is exposed cannot change its caller's arguments
+// an exposed function cannot change its caller's arguments
 #include "batchrpc/batchrpc.hpp"
 
 struct Store {};

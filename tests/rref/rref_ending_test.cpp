@@ -159,7 +159,7 @@ TEST_CASE("promise 8: a method that runs when the owner ends is not said not to 
   w.settle();
   const auto told = w.owner.shutdown(1s);
   REQUIRE_FALSE(told.empty());
-  CHECK(told.front() == "1 call of user, still being answered here: objects::Diary::later");
+  CHECK(told.front() == "1 call from user, not yet answered: objects::Diary::later");
   objects::Diary::gate.reset();
 }
 
@@ -175,9 +175,10 @@ TEST_CASE("promise 8: a method that waits for its object when the owner ends has
   w.settle();
   CHECK_FALSE(result);
   CHECK(w.owner.shutdown(1s) ==
-        std::vector<std::string>{"1 call of third, still being answered here: "
-                                 "objects::Counter::value; of these 1 has not begun",
-                                 "third holds 1 RRef to what was never made, since 2 s"});
+        std::vector<std::string>{
+            "1 call from third, not yet answered: "
+            "objects::Counter::value; 1 of them has not started",
+            "third holds 1 RRef to an object that was never created, since 2 s"});
   w.settle();
   REQUIRE(result);
   REQUIRE(result->code() == ErrorCode::shut_down);

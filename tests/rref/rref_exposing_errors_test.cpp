@@ -64,7 +64,7 @@ TEST_CASE("what is exposed in another way than it is used says so") {
   CHECK_THAT(message(counter.call<int(int)>("plain", 3)),
              Catch::Contains("as a function: call it on the node"));
   CHECK_THAT(message(nodes.user.call<int(int)>("owner", "objects::Counter::add", 3)),
-             Catch::Contains("as a method of objects: call it on an RRef"));
+             Catch::Contains("as a method of an object: call it on an RRef"));
   CHECK_THAT(message(counter.create<&Counter::value>().ready()),
              Catch::Contains("call expose_factory there"));
   CHECK_THAT(message(nodes.user.create<Refusing>("owner").ready()),

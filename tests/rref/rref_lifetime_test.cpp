@@ -60,8 +60,8 @@ TEST_CASE("R4: a node that is cut off for longer learns that its handles have ex
   const auto first = outcome(std::move(waiting));
   CHECK(first.code() == ErrorCode::rref_expired);
   CHECK_THAT(explain(first.error()),
-             Catch::Contains("Promise 1, at most once: it surely never ran.") &&
-                 Catch::Contains("What to do: create another object, from what was kept"));
+             Catch::Contains("Promise 1, at most once: it never ran.") &&
+                 Catch::Contains("What to do: create a new object, from a saved state"));
   const auto result = outcome(counter.call<&Counter::add>(1));
   CHECK(result.code() == ErrorCode::rref_expired);
   CHECK_FALSE(test::may_have_run(result.error()));
@@ -83,13 +83,13 @@ TEST_CASE("R8: an object whose creation was not sent never is, and its handle sa
   CHECK(called.code() == ErrorCode::not_sent);
   CHECK_FALSE(test::may_have_run(called.error()));
   for (const std::string& message : {ready.message(), called.message()}) {
-    CHECK_THAT(
-        message,
-        Catch::StartsWith("the object of this RRef was never made, create another: owner is lost"));
+    CHECK_THAT(message,
+               Catch::StartsWith(
+                   "the object of this RRef was never created; create a new one: owner is lost"));
   }
   CHECK_THAT(explain(called.error()),
              Catch::StartsWith("NotSent: the call of 'objects::Counter") &&
-                 Catch::Contains("create another object where it was to make one"));
+                 Catch::Contains("if the call was to create an object, create a new one"));
   CHECK(nodes.user.create<Counter>("owner", 1).call<&Counter::add>(1).get() == 2);
 }
 

@@ -136,23 +136,24 @@ TEST_CASE("TorchScript of Python says what the same network says in C++", "[poli
 
 TEST_CASE("what is no TorchScript of a policy is refused", "[policy]") {
   const Folder folder;
-  CHECK_THAT(refused(folder.write("text.pt", "hello")), Contains("text.pt is no TorchScript of"));
-  CHECK_THAT(refused(folder.write("empty.pt", "")), Contains("is no TorchScript of"));
+  CHECK_THAT(refused(folder.write("text.pt", "hello")),
+             Contains("text.pt is not a TorchScript policy"));
+  CHECK_THAT(refused(folder.write("empty.pt", "")), Contains("is not a TorchScript policy"));
   const std::string good = (folder.path / "good.pt").string();
   script_of(kTwoWeights).save(good);
   CHECK(refused(good) == good +
                              " does not describe its observations: set "
                              "PolicyOptions::observation");
   CHECK_THAT(refused(good, {.observation = RowForm{at::kFloat, {}}}),
-             Contains("good.pt does not run with 1 rows of float32 []: Dimension out of range"));
+             Contains("good.pt failed to run with 1 rows of float32 []: Dimension out of range"));
   const std::string bytes = bytes_of(good);
   for (const std::size_t part : {4U, 2U}) {
     CHECK_THAT(refused(folder.write("cut.pt", bytes.substr(0, bytes.size() / part))),
-               Contains("is no TorchScript of"));
+               Contains("is not a TorchScript policy"));
   }
   const std::string other = (folder.path / "other.pt").string();
   script_of("def go(self, x):\n    return x\n").save(other);
-  CHECK_THAT(refused(other, {.observation = kFourFloats}), Contains("is no TorchScript of"));
+  CHECK_THAT(refused(other, {.observation = kFourFloats}), Contains("is not a TorchScript policy"));
   script_of("def forward(self, x):\n    return [1, 2]\n").save(other);
   CHECK_THAT(refused(other, {.observation = kFourFloats}),
              Contains("must return a tensor, or a tuple or list of tensors"));

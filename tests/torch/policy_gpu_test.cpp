@@ -158,7 +158,7 @@ TEST_CASE("an updatable package is refused with CUDA graphs", "[policy]") {
   if (package.empty()) return;
   PolicyOptions options = options_of("cpu", true);
   CHECK_THAT(message_of<InvalidArgument>([&] { (void)load_policy(package, options); }),
-             Contains("PolicyOptions::cuda_graphs replays a package whose weights stay"));
+             Contains("PolicyOptions::cuda_graphs and PolicyOptions::updatable"));
 }
 
 TEST_CASE("on a GPU an update from a stream of its own is whole for those of other streams",

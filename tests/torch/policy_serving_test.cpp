@@ -130,7 +130,7 @@ TEST_CASE("a row of another shape fails alone", "[policy]") {
   const auto act = make_policy_batcher(policy, {.max_size = 4, .min_size = 2});
   auto good = act(at::zeros({4}));
   CHECK(message_of<InvalidArgument>([&] { (void)act(at::zeros({5})).get(); }) ==
-        "a row is float32 [5], but expected was float32 [4]");
+        "a row is float32 [5], but must be float32 [4]");
   auto other = act(at::zeros({4}));
   CHECK(std::move(good).get().outputs.size() == 2);
   CHECK(std::move(other).get().outputs.size() == 2);

@@ -115,7 +115,7 @@ TEST_CASE("weights that do not fit are refused whole, and every difference is na
   weights.buffers["policy.weight"] = at::zeros({1});
   const std::string said = message_of<InvalidArgument>([&] { policy->update(weights, 1); });
   CHECK_THAT(
-      said, Contains("the weights do not fit the policy, which keeps its present ones:") &&
+      said, Contains("the weights do not fit the policy, which keeps its present weights:") &&
                 Contains("'hidden1.bias' is missing") &&
                 Contains("'hidden1.weight' is float32 [64, 4] in the policy, but float32 [64, 5] "
                          "in the update") &&
@@ -173,7 +173,7 @@ TEST_CASE("a module that does not run with its observations is refused", "[polic
   options.observation->sizes = {5};
   CHECK_THAT(message_of<InvalidArgument>(
                  [&] { (void)make_eager_policy(std::make_shared<Mlp>(), options); }),
-             Contains("a module does not run with 1 rows of float32 [5]: "));
+             Contains("a module failed to run with 1 rows of float32 [5]: "));
 }
 
 struct Squeezing : torch::nn::Module {

@@ -56,7 +56,7 @@ TEST_CASE("a wrong address is refused by its transport, with how to write it") {
 TEST_CASE("port 0 is one to listen at, not to connect to") {
   const Set set;
   CHECK(set.complaint("tcp://a:0", AddressUse::listen) == "taken as tcp://a:0");
-  CHECK_THAT(set.complaint("tcp://a:0", AddressUse::connect), Contains("any that is free"));
+  CHECK_THAT(set.complaint("tcp://a:0", AddressUse::connect), Contains("any free port"));
   CHECK(set.complaint("tcp://a:1", AddressUse::connect) == "taken as tcp://a:1");
 }
 
@@ -121,9 +121,9 @@ TEST_CASE("TCP listens where the root was reached from, or on loopback; Unix soc
 TEST_CASE("transports that no node can have are refused") {
   CHECK_THROWS_WITH(Set({tcp_transport(), tcp_transport()}),
                     Contains("two transports for tcp addresses"));
-  CHECK_THROWS_WITH(Set({TransportFactory()}), Contains("makes no transport"));
+  CHECK_THROWS_WITH(Set({TransportFactory()}), Contains("returned no transport"));
   CHECK_THROWS_WITH(Set({[](const TransportContext&) { return std::shared_ptr<Transport>(); }}),
-                    Contains("makes no transport"));
+                    Contains("returned no transport"));
   CHECK_THROWS_WITH(inproc_transport(nullptr), Contains("InprocNetwork::make()"));
   for (const auto& factory : built_in_transports()) {
     CHECK_THROWS_WITH(

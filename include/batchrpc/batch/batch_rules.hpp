@@ -36,8 +36,8 @@ class RowCheck {
   requires std::is_invocable_v<F&, const Args&...> RowCheck(F check)  // NOLINT: implicit
       : check_(std::move(check)) {
     static_assert(std::is_void_v<std::invoke_result_t<F&, const Args&...>>,
-                  "BatchRules::check must return void: to refuse a row it throws an error "
-                  "such as InvalidArgument");
+                  "BatchRules::check must return void: to refuse a row, throw an error such as "
+                  "InvalidArgument");
   }
   explicit operator bool() const noexcept { return static_cast<bool>(check_); }
   void operator()(const Args&... row) const { check_(row...); }

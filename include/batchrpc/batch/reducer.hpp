@@ -143,7 +143,7 @@ class ReduceRun {
         reducer_.accumulate(Args(BatchTraits<Args>::row(std::get<I>(call.many()), row))...);
     } else {
       throw InvalidArgument(
-          "a reducer's rows cannot be copied: call the batcher with one row, not with many()");
+          "a reducer's rows cannot be copied: call the batcher with one row instead of many()");
     }
   }
 

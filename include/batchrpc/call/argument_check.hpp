@@ -10,10 +10,10 @@ struct Takes {
   template <class... Args>
   static constexpr void check() {
     constexpr bool kSameNumber = sizeof...(Params) == sizeof...(Args);
-    static_assert(kSameNumber, "it takes another number of arguments");
+    static_assert(kSameNumber, "the function takes a different number of arguments");
     if constexpr (kSameNumber) {
       static_assert((std::is_convertible_v<Args&&, Params> && ...),
-                    "an argument's type does not convert to that of the parameter");
+                    "an argument does not convert to the type of its parameter");
     }
   }
 };

@@ -114,10 +114,9 @@ Pending<R> wait_for_reply(Take take) {
 template <class R>
 Pending<Received<R>> wait_for_result() {
   static_assert(!holds_view<Received<R>>(),
-                "batchrpc: the result contains a view (std::string_view, std::span), which would "
-                "refer to a message that is gone when the future is ready. Let the function's "
-                "result contain a std::string or std::vector in its place; only a view that is "
-                "the whole result is copied for the caller");
+                "batchrpc: the result contains a view (std::string_view, std::span) into a message "
+                "that is destroyed before the future is ready. Return a std::string or std::vector "
+                "in its place; only a view that is the whole result is copied for the caller");
   return wait_for_reply<Received<R>>([](const Reply& reply) {
     Decoder decoder(reply.segment, reply.payloads);
     return decode_result<Received<R>>(decoder);

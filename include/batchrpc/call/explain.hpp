@@ -10,11 +10,10 @@
 
 namespace batchrpc {
 
-/// What happened to the call that ended in this error, for people, in several lines (the last one
-/// without its end): what became of it, with the times since it was made; which of the promises in
-/// docs/reliability.md applied; and what to do. Of an error that is of no call, what it says of
-/// itself. Error::story() has the same for programs. Thread-safe.
-/// @{
+/// Explains the call that ended in this error, for people, in several lines (the last without a
+/// newline): what happened to it, with the times since the call; which promise of
+/// docs/reliability.md applied; and what to do. For an error that belongs to no call, it returns
+/// the error's own message. Error::diagnostics() has the same for programs. Thread-safe. @{
 [[nodiscard]] BATCHRPC_EXPORT std::string explain(const Error& error);
 [[nodiscard]] BATCHRPC_EXPORT std::string explain(const std::exception_ptr& error);
 template <class T>

@@ -34,10 +34,10 @@ struct FunctionKind {
 
   std::string_view noun = "function";  ///< no `noun` 'name' is exposed
   std::string_view described{};        ///< `described`'name' has the signature
-  std::string_view if_missing = "expose it there before it is called";
+  std::string_view if_missing = "expose it there before you call it";
   /// Whether names that are nearly the same are told in place of `if_missing`.
   bool suggests = true;
-  std::string_view if_signature_differs = "build caller and callee from one declaration";
+  std::string_view if_signature_differs = "build caller and callee from the same declaration";
   /// 'name' is exposed `used_as`: to who calls it as an ordinary function. Empty: is not told.
   std::string_view used_as{};
   /// 'name' is exposed `is_ordinary`: to who calls an ordinary function as one of this kind.

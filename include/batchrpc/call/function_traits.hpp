@@ -70,8 +70,8 @@ struct FunctionTraits<F C::*> : FunctionTraits<F> {
 template <class Traits>
 constexpr bool takes_temporaries() {
   static_assert(Traits::kTakesTemporaries,
-                "a function that is exposed cannot change its caller's arguments: let it take T, "
-                "const T& or T&& instead of T&, and return what is new");
+                "an exposed function cannot change its caller's arguments: take T, const T& or T&& "
+                "instead of T&, and return the new value");
   return Traits::kTakesTemporaries;
 }
 
@@ -103,8 +103,8 @@ constexpr std::string_view function_name() {
   constexpr std::string_view kName = printed_name<F>();
   static_assert(
       is_plain_name(kName),
-      "this function has no name that another program could know (a lambda, an anonymous "
-      "namespace, a template or an operator): give it one with expose(\"name\", function)");
+      "this function has no name that another program could use (it is a lambda, a template or an "
+      "operator, or in an anonymous namespace): give it one with expose(\"name\", function)");
   return kName;
 }
 

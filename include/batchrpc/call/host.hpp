@@ -17,8 +17,8 @@
 namespace batchrpc {
 
 /// The node on which a callable is exposed, for callables that take calls themselves, such as a
-/// Batcher (detail::HostedAccess). A host may be used on any thread and after the node's end, which
-/// it does not delay. From then on it destroys tasks and handlers that are given to it, and no peer
+/// Batcher (detail::HostedAccess). A host may be used on any thread, also after the node's end,
+/// which it does not delay. After it, tasks and handlers that it is given are destroyed, and no peer
 /// is live. Thread-safe.
 class BATCHRPC_EXPORT Host {
  public:
@@ -27,43 +27,44 @@ class BATCHRPC_EXPORT Host {
   Host& operator=(const Host&) = delete;
   virtual ~Host();
 
-  /// The node's name; empty: there is no node.
+  /// The node's name; empty if there is no node.
   [[nodiscard]] virtual const std::string& name() const noexcept = 0;
-  /// Where handlers run.
+  /// The executor of handlers.
   [[nodiscard]] virtual const std::shared_ptr<Executor>& workers() const noexcept = 0;
-  /// For short tasks, on the driving thread.
+  /// The executor of short tasks, on the driving thread.
   [[nodiscard]] virtual const std::shared_ptr<Executor>& loop_tasks() const noexcept = 0;
-  /// For timers.
+  /// The loop, for timers.
   [[nodiscard]] virtual const std::shared_ptr<Loop>& loop() const noexcept = 0;
 
-  /// The name under which the callable is exposed; empty: nobody knows it.
+  /// The name under which the callable is exposed; empty if it is not exposed by name.
   [[nodiscard]] virtual const std::string& exposed_as() const noexcept = 0;
-  /// ExposeOptions::exclusive: the lock that the callable takes for what it runs. Null: none.
+  /// ExposeOptions::exclusive: the lock that the callable takes for its work. Null: none.
   [[nodiscard]] virtual const std::shared_ptr<AsyncMutex>& exclusive() const noexcept = 0;
 
-  /// Whether a node of that name is in the group and not lost.
+  /// Returns whether a node with that name is in the group and not lost.
   [[nodiscard]] virtual bool is_live(std::string_view peer) const = 0;
-  /// Whether that very incarnation of a node is; true of nodes of another group.
+  /// Returns whether this incarnation of the node is; true for nodes of another group.
   [[nodiscard]] virtual bool is_current(const PeerIdentity& peer) const = 0;
-  /// Whether there is, or may yet be, a node of that name: false for a name that a full group
-  /// lacks.
+  /// Returns whether there is, or may later be, a node with that name: false for a name that a
+  /// complete group lacks.
   [[nodiscard]] virtual bool may_be_peer(std::string_view peer) const = 0;
 
-  /// Calls back after any change of the group. The number takes the handler back; 0: it was not
-  /// taken.
+  /// Calls `handler` after any change of the group. The returned number cancels it; 0 means that it
+  /// was not registered.
   virtual std::uint64_t on_change(std::function<void()> handler) = 0;
-  /// Calls back when the node has ended. The number takes the handler back; 0: it was not taken.
+  /// Calls `handler` when the node has ended. The returned number cancels it; 0 means that it was
+  /// not registered.
   virtual std::uint64_t on_end(std::function<void()> handler) = 0;
-  /// Takes a handler of on_change or on_end back. One that another thread is running may go on
-  /// running after this has returned.
+  /// Cancels a handler of on_change or on_end. If another thread is running the handler, it may
+  /// continue after this returns.
   virtual void forget(std::uint64_t number) = 0;
 
-  /// A batcher's figures: nothing while the batcher is about to end.
-  using BatcherFigures = std::function<std::optional<BatcherMetrics>()>;
-  /// Of a batcher: has Node::metrics() ask for its figures, under the name by which it is exposed,
-  /// until forget_metrics(). 0: nobody asks for them.
-  virtual std::uint64_t on_metrics(BatcherFigures figures) = 0;
-  /// Takes the figures back, of which `last` are the last.
+  /// Returns a batcher's statistics: nothing if the batcher is about to end.
+  using BatcherStatistics = std::function<std::optional<BatcherMetrics>()>;
+  /// Makes Node::metrics() ask the batcher for its statistics, under the name by which it is
+  /// exposed, until forget_metrics(). Returns 0 if they are never asked for.
+  virtual std::uint64_t on_metrics(BatcherStatistics statistics) = 0;
+  /// Ends the reports of a batcher; `last` are its last statistics.
   virtual void forget_metrics(std::uint64_t number, BatcherMetrics last) = 0;
 };
 

@@ -90,7 +90,7 @@ struct AsioSignature<void> {
 template <class T, class Token>
 auto as_async(Future<T>&& future, Token&& token) {
   static_assert(std::is_void_v<T> || std::is_default_constructible_v<T>,
-                "T has no default constructor; wrap it into a std::optional with then() first");
+                "T has no default constructor; wrap it in a std::optional with then() first");
   return asio::async_initiate<Token, typename detail::AsioSignature<T>::type>(
       [](auto handler, detail::Ref<detail::State<T>> source) {
         detail::AsioOperation<T, decltype(handler)>::start(std::move(source), std::move(handler));

@@ -37,8 +37,8 @@ void allow_as(const Node& node) {
 template <class Named, class T, class... Params>
 void expose_creation(const Node& node, const std::tuple<Params...>* /*types*/) {
   static_assert(!std::is_abstract_v<T>,
-                "an abstract class has no objects: expose a class that implements it, by "
-                "expose_implementation<Interface, T(int)>()");
+                "objects of an abstract class cannot be created: expose a class that implements "
+                "it, with expose_implementation<Interface, T(int)>()");
   static_assert(
       std::is_abstract_v<T> || std::is_constructible_v<T, Params...>,
       "the class has no public constructor that takes these types (as T, const T& or T&&), or no "
@@ -177,7 +177,8 @@ template <auto F, class... Args>
 auto Node::create(PeerRef peer, Args&&... args) const {
   static_assert(
       !std::is_member_function_pointer_v<decltype(F)>,
-      "a method creates an object by the handle of its own object: handle.create<&T::method>(...)");
+      "a method creates an object through the handle of its own object: "
+      "handle.create<&T::method>(...)");
   using Traits = detail::FunctionTraits<decltype(F)>;
   using T = typename detail::MadeObject<typename Traits::Result>::Class;
   return RRef<T>(detail::create_by<T>(*this, detail::factory_name<F>(), detail::function_name<F>(),

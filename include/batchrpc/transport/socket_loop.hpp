@@ -18,49 +18,47 @@ class LoopCore;
 class TickCounter;
 }  // namespace detail
 
-/// How a loop with a thread of its own waits.
+/// How a loop with its own thread waits.
 struct SocketLoopOptions {
-  /// How long a thread that drives polls before it goes to sleep in the kernel. Polling stops by
-  /// itself, for longer and longer, while it finds nothing or while other threads need the
-  /// processor. Zero: never.
+  /// How long a driving thread polls before it sleeps in the kernel. If polling finds nothing, or
+  /// other threads need the processor, it is suspended for longer and longer. Zero: never polls.
   Duration busy_poll = Duration::zero();
 
-  /// For how long, after a thread has waited, the I/O thread leaves the drive to it. Whatever comes
-  /// in meanwhile, and what that thread posts, may be delayed by as much.
+  /// How long the I/O thread leaves the drive to a thread after that thread has waited. Messages
+  /// that arrive in this time, and tasks that the thread posts, may be delayed by as much.
   Duration lease = std::chrono::milliseconds(1);
 };
 
 /// A loop in real time, with sockets.
 ///
-/// *With a thread of its own* (`start()`): that I/O thread drives while nobody waits. A thread that
-/// waits takes the drive over, drives until what it waits for is there, and then keeps a lease: for
-/// `SocketLoopOptions::lease` the I/O thread stays parked, so that a caller that waits again and
-/// again pays for no hand-over. Of several waiting threads one drives and the others sleep; it
-/// hands the drive on when its own wait is over. Tasks that other threads post or schedule end a
-/// lease at once; those that the leaseholder posts wait for its next wait() or poll(), at most
-/// until the lease's end.
+/// *With its own thread* (`start()`): the I/O thread drives while no thread waits. A thread that
+/// waits takes over the drive until its wait is done. It then keeps a lease: for
+/// `SocketLoopOptions::lease` the I/O thread stays parked, so repeated waits do not pay for a
+/// hand-over. If several threads wait, one drives and the others sleep; it passes the drive on when
+/// its own wait is done. Tasks that other threads post or schedule end a lease at once. Tasks that
+/// the leaseholder posts wait for its next wait() or poll(), at most until the lease's end.
 ///
-/// *On an `io_context` of Asio's* (`embed()`): whoever runs the context drives; several threads
-/// take turns, so that the loop's tasks run one at a time. A wait on such a thread runs the
-/// context, nested, and lets others have their turn; on any other thread it sleeps.
+/// *On an `io_context` of Asio* (`embed()`): the threads that run the context drive. They take
+/// turns, so that the loop's tasks run one at a time. A wait on such a thread runs the context,
+/// nested, and lets others have their turn. On any other thread it sleeps.
 ///
-/// A wait from within a task of the loop drives on, nested, up to 256 deep; beyond that it leaves
-/// the driving to others and sleeps, and throws Overloaded where there can be no other.
+/// A wait within a task of the loop continues to drive, nested, up to 256 deep. Beyond that it
+/// leaves the driving to other threads and sleeps, or throws Overloaded if there can be no other.
 class BATCHRPC_EXPORT SocketLoop final : public Loop {
  public:
-  /// A loop with an I/O thread, which ends with stop() or with the loop.
+  /// Makes a loop with an I/O thread, which ends with stop() or with the loop.
   [[nodiscard]] static std::shared_ptr<SocketLoop> start(const SocketLoopOptions& options = {});
 
-  /// A loop on `context`, which outlives it and all that was made on it.
+  /// Makes a loop on `context`, which must outlive it and everything made on it.
   [[nodiscard]] static std::shared_ptr<SocketLoop> embed(asio::io_context& context);
 
-  /// As stop().
+  /// Does the same as stop().
   ~SocketLoop() override;
 
-  /// Ends the driving: waits for the task that runs now, ends the I/O thread, and destroys every
-  /// task that has not run. From then on nothing of this loop runs any more, tasks posted are
-  /// destroyed, and a wait() just sleeps. Idempotent. On a thread that drives the loop it does not
-  /// wait for itself: the loop ends when that thread leaves it.
+  /// Ends the driving: waits for the running task, ends the I/O thread, and destroys every task
+  /// that has not run. From then on nothing of this loop runs, posted tasks are destroyed, and a
+  /// wait() only sleeps. Idempotent. Called on a thread that drives the loop, it does not wait for
+  /// that thread: the loop ends when the thread leaves it.
   void stop();
 
   void wait(Waiter& waiter, const std::optional<TimePoint>& deadline) override;
@@ -83,7 +81,7 @@ class BATCHRPC_EXPORT SocketLoop final : public Loop {
   explicit SocketLoop(std::shared_ptr<detail::LoopCore> core);
 
   std::shared_ptr<detail::LoopCore> core_;
-  const std::unique_ptr<detail::TickCounter> counter_;  // null: there is none that is good
+  const std::unique_ptr<detail::TickCounter> counter_;  // null if there is no good one
 };
 
 }  // namespace batchrpc

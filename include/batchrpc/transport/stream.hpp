@@ -13,54 +13,55 @@
 
 namespace batchrpc {
 
-/// What a try to read or write did.
+/// The result of one attempt to read or write.
 struct [[nodiscard]] IoResult {
-  std::size_t bytes = 0;  ///< how many were moved
-  std::error_code error;  ///< set: the stream is of no more use in this direction
-  bool end = false;       ///< read: the other side has closed, and everything was read
-  /// Neither bytes nor an error nor the end: nothing can be moved now; wait and try again.
+  std::size_t bytes = 0;  ///< the number of bytes moved
+  std::error_code error;  ///< if set, the stream is unusable in this direction
+  bool end = false;       ///< read: the peer closed the stream, and everything was read
+  /// Returns whether nothing could be moved now: neither bytes nor an error nor the end. Wait, then
+  /// try again.
   [[nodiscard]] bool would_block() const noexcept { return bytes == 0 && !error && !end; }
 };
 
-/// A connection: bytes in order, both ways, with back pressure. Readiness style: try, and when that
-/// would block, wait. So no buffer belongs to an idle connection. A stream may wrap another one,
-/// and change its bytes (see Transport).
+/// A connection: an ordered byte stream in both directions, with back pressure. It reports
+/// readiness: try, and wait if that would block. So an idle connection needs no buffer. A stream
+/// may wrap another one, and change its bytes (see Transport).
 ///
 /// Threads: try_read(), try_write() and shutdown() may be called on any thread, each direction by
-/// one thread at a time; the other functions and the destructor only while no try is under way,
-/// wait_readable() and wait_writable() concurrently with tries of the other direction at most.
+/// one thread at a time. wait_readable() and wait_writable() may run concurrently with attempts in
+/// the other direction only. All other functions and the destructor must not run during an attempt.
 /// Handlers run on the loop.
 class BATCHRPC_EXPORT Stream {
  public:
   virtual ~Stream();
 
-  /// Reads into the buffers, in order, what is there now. Never blocks.
+  /// Reads the available bytes into the buffers, in order. Never blocks.
   virtual IoResult try_read(std::span<const std::span<std::byte>> buffers) noexcept = 0;
 
-  /// Writes from the buffers, in order, as much as can be taken now. Never blocks. At most 64
-  /// buffers are looked at.
+  /// Writes from the buffers, in order, as much as fits now. Never blocks. Uses at most 64 buffers.
   virtual IoResult try_write(std::span<const std::span<const std::byte>> buffers) noexcept = 0;
 
   /// Calls `handler` once, on the loop, when try_read() will not block (data, the end, or an
-  /// error). One wait a direction at a time. After close() or destruction, a waiting handler is
+  /// error). One wait per direction at a time. After close() or destruction, a waiting handler is
   /// destroyed without being called.
   virtual void wait_readable(Task handler) = 0;
-  /// The same for try_write().
+  /// Does the same for try_write().
   virtual void wait_writable(Task handler) = 0;
 
-  /// Ends both directions: the other side reads the end after what was written; tries of this side
-  /// give an error or the end, waiting handlers are called. The descriptor stays until destruction.
-  /// Idempotent.
+  /// Ends both directions. The peer reads the end after the written data. Attempts on this side
+  /// return an error or the end, and waiting handlers are called. The descriptor stays until
+  /// destruction. Idempotent.
   virtual void shutdown() noexcept = 0;
 
-  /// Bytes that try_write() has taken and that would be lost if this side ended now, such as those
-  /// that TCP has not seen acknowledged. Any thread.
+  /// Returns the bytes that try_write() has taken and that would be lost if this side ended now,
+  /// such as bytes that TCP has not seen acknowledged. Any thread.
   [[nodiscard]] virtual std::size_t unconfirmed_bytes() const noexcept { return 0; }
 
-  /// The other side's address as far as it is known, for messages.
+  /// Returns the peer's address as far as it is known, for messages.
   [[nodiscard]] virtual std::string description() const = 0;
 
-  /// The address of this side, for a node that must advertise from where it reached another.
+  /// Returns the local address, for a node that must advertise the address from which it reached
+  /// another.
   [[nodiscard]] virtual Address local_address() const = 0;
 };
 
@@ -68,7 +69,7 @@ class BATCHRPC_EXPORT Stream {
 class BATCHRPC_EXPORT Listener {
  public:
   virtual ~Listener();
-  /// Where it listens, as others are told: with the port that the system chose.
+  /// Returns the address to advertise, with the port that the system chose.
   [[nodiscard]] virtual Address address() const = 0;
 };
 

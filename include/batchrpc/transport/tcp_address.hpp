@@ -12,21 +12,19 @@ namespace batchrpc {
 /// The parts of an address `tcp://host:port`.
 struct BATCHRPC_EXPORT TcpAddress {
   std::string host{};      ///< a name, an IPv4 or an IPv6 address, without brackets
-  std::uint16_t port = 0;  ///< 0, to listen: one that the system chooses
+  std::uint16_t port = 0;  ///< 0 for listening: the system chooses one
 
-  /// Both throw InvalidArgument, with what is wrong and an example of what is right.
-  /// @{
+  /// Both throw InvalidArgument, with the mistake and a correct example. @{
   [[nodiscard]] static TcpAddress of(const Address& address);
   [[nodiscard]] static TcpAddress parse(std::string_view text) { return of(Address::parse(text)); }
   /// @}
 
-  /// An IPv6 address gets its brackets; the host is not checked.
-  /// @{
+  /// Adds brackets to an IPv6 address. The host is not checked. @{
   [[nodiscard]] std::string to_string() const;
   [[nodiscard]] Address address() const { return Address::parse(to_string()); }
   /// @}
 
-  /// Whether the host is `localhost`, or a number of this machine's loopback.
+  /// Returns whether the host is `localhost` or a loopback address of this machine.
   [[nodiscard]] bool is_loopback() const noexcept;
 
   friend bool operator==(const TcpAddress&, const TcpAddress&) = default;

@@ -17,18 +17,18 @@ class SocketConnects;
 
 /// TCP on a SocketLoop: `tcp://host:port`, see TcpAddress.
 ///
-/// Names are resolved without holding up the loop (by listen(): at once, on the calling thread),
-/// and their addresses tried in turn, each for its share of the time left. Small writes leave at
-/// once (TCP_NODELAY). A node listens on a port of loopback, unless it has reached the root from
-/// another address: then there.
+/// Names are resolved without blocking the loop (but listen() resolves on the calling thread).
+/// Their addresses are tried in turn, each for its share of the remaining time. Small writes are
+/// sent at once (TCP_NODELAY). A node listens on a loopback port, or, if it reached the root from
+/// another address, at that address.
 ///
-/// No SIGPIPE is ever raised. When the process has run out of descriptors, accepting pauses and is
-/// tried again.
+/// SIGPIPE is never raised. If the process runs out of descriptors, accepting pauses and is
+/// retried.
 class BATCHRPC_EXPORT TcpTransport final : public Transport {
  public:
   /// Keeps the loop alive.
   explicit TcpTransport(std::shared_ptr<SocketLoop> loop);
-  /// Gives up the connects under way; their handlers are destroyed. Streams and listeners live on.
+  /// Abandons connects in progress; their handlers are destroyed. Streams and listeners live on.
   ~TcpTransport() override;
 
   [[nodiscard]] std::vector<std::string> forms() const override;

@@ -16,18 +16,18 @@ namespace detail {
 class SocketConnects;
 }
 
-/// Unix sockets on a SocketLoop, between processes of one host: `unix:///path` and
-/// `unix-abstract:name`, which has no file. A node listens at an abstract name of its own.
+/// Unix sockets on a SocketLoop, between processes of one host: `unix:///path`, and
+/// `unix-abstract:name`, which has no file. A node listens at its own abstract name.
 ///
-/// Paths: the socket of a process that has ended is replaced, that of one that lives is "taken";
-/// the file is removed with the listener. Only processes that may write to the file can connect.
+/// A socket file left by a process that has ended is replaced; that of a living process is "taken".
+/// The file is removed with the listener. Only processes that may write to the file can connect.
 ///
-/// Signals and descriptors as in TcpTransport.
+/// Signals and descriptors are handled as in TcpTransport.
 class BATCHRPC_EXPORT UnixTransport final : public Transport {
  public:
-  /// Keeps the loop alive. `incarnation`: makes the name unique at which the node listens.
+  /// Keeps the loop alive. `incarnation` makes the name unique at which the node listens.
   explicit UnixTransport(std::shared_ptr<SocketLoop> loop, std::uint64_t incarnation = 0);
-  /// Gives up the connects under way; their handlers are destroyed. Streams and listeners live on.
+  /// Abandons connects in progress; their handlers are destroyed. Streams and listeners live on.
   ~UnixTransport() override;
 
   [[nodiscard]] std::vector<std::string> forms() const override;

@@ -12,35 +12,35 @@ namespace batchrpc {
 
 /// How a host's clock differs from the world's.
 struct ClockOptions {
-  Duration offset{};  ///< ahead of the world's by this much; at most an hour behind
-  double drift = 0;   ///< and by this many seconds more each second: 1e-4 gains 8.6 s a day
+  Duration offset{};  ///< how far it is ahead of the world's; at most an hour behind
+  double drift = 0;   ///< how many seconds it gains each second: 1e-4 gains 8.6 s a day
 };
 
-/// One host's view of a VirtualLoop that several share: a clock of its own, and it may be paused.
-/// The loop of that host's nodes. Who waits by it drives the VirtualLoop, and with it all hosts.
-/// Threads: as the VirtualLoop.
+/// One host's view of a VirtualLoop that several hosts share. It has its own clock and can be
+/// paused. It is the loop of that host's nodes. A wait on it drives the VirtualLoop, and so all
+/// hosts. The rules for threads are those of VirtualLoop.
 class BATCHRPC_EXPORT VirtualHost final : public Loop,
                                           public std::enable_shared_from_this<VirtualHost> {
  public:
-  /// Throws InvalidArgument when `drift` is not between -0.5 and 0.5, or `offset` too far back.
+  /// Throws InvalidArgument if `drift` is not between -0.5 and 0.5, or `offset` is too far back.
   [[nodiscard]] static std::shared_ptr<VirtualHost> make(std::shared_ptr<VirtualLoop> loop,
                                                          const ClockOptions& clock = {});
   ~VirtualHost() override;
   VirtualHost(const VirtualHost&) = delete;
   VirtualHost& operator=(const VirtualHost&) = delete;
 
-  /// From now on no task of the host runs, as if its process had got SIGSTOP: connections stay, and
-  /// what has become due waits for resume(). The clock goes on.
+  /// Stops the host's tasks from now on, as if its process had got SIGSTOP. Connections stay, due
+  /// tasks wait for resume(), and the clock continues.
   void pause() noexcept { paused_ = true; }
-  /// What has become due runs, in its order.
+  /// Continues; the tasks that became due run in order.
   void resume();
-  /// Destroys what was held back.
+  /// Destroys the tasks that were held back.
   void drop_tasks() noexcept;
   /// Whether it is paused.
   [[nodiscard]] bool paused() const noexcept { return paused_; }
 
   void wait(Waiter& waiter, const std::optional<TimePoint>& deadline) override;
-  /// By the host's clock.
+  /// Returns the time by the host's clock.
   [[nodiscard]] TimePoint now() const noexcept override { return at_host(loop_->now()); }
   void post(Task task) override;
   TimerId schedule(TimePoint when, Task task) override;

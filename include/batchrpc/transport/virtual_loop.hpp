@@ -16,28 +16,29 @@ namespace detail {
 class ProgramThread;
 }
 
-/// Thrown by a wait over a VirtualLoop when nothing is left that could ever end it.
+/// Thrown by a wait on a VirtualLoop that no remaining task can end.
 class BATCHRPC_EXPORT VirtualDeadlock final : public std::logic_error {
  public:
   using std::logic_error::logic_error;
   ~VirtualDeadlock() override;
 };
 
-/// Thrown by the waits of a program of a SimulatedWorld that is to end: its host was killed, or the
-/// world is gone. Let it pass: it is no std::exception, and what waits on in spite of it gets it
-/// again.
+/// Thrown by the waits of a SimulatedWorld's program that must end, because its host was killed or
+/// the world was destroyed. Let it pass. It is not a std::exception; a program that catches it and
+/// waits again gets it again.
 struct BATCHRPC_EXPORT ProgramEnded {};
 
-/// A loop in virtual time, for tests. Time stands still while tasks run, and jumps to the next
-/// task's time when none is due: an hour of time-outs passes in no time, and every run is the same.
-/// Tasks run ordered by their time, those of the same time in the order in which they came.
+/// A loop in virtual time, for tests. Time stands still while tasks run. If no task is due, it
+/// jumps to the time of the next task, so an hour of timeouts passes at once, and every run is the
+/// same. Tasks run in order of their time; tasks of the same time run in the order in which they
+/// were added.
 ///
-/// Runs on the thread that calls run_until_idle(), run_until(), run_for(), poll() or wait(). It may
-/// be handed from thread to thread as long as one at a time uses it. Programs that block have
-/// threads of their own: see SimulatedWorld.
+/// The loop runs on the thread that calls run_until_idle(), run_until(), run_for(), poll() or
+/// wait(). Different threads may use it, but only one at a time. Programs that block have threads
+/// of their own: see SimulatedWorld.
 class BATCHRPC_EXPORT VirtualLoop final : public Loop {
  public:
-  /// `seed` is that of random(), and nothing else.
+  /// `seed` is the seed of random(), and of nothing else.
   explicit VirtualLoop(std::uint64_t seed = 0);
   /// Destroys the tasks that have not run.
   ~VirtualLoop() override;
@@ -45,24 +46,24 @@ class BATCHRPC_EXPORT VirtualLoop final : public Loop {
   VirtualLoop& operator=(const VirtualLoop&) = delete;
 
   /// Runs until no task is left, or until `at_most` of virtual time has passed (a node's pings
-  /// never end). Returns whether none is left.
+  /// never end). Returns whether no task is left.
   bool run_until_idle(Duration at_most = std::chrono::hours(1));
 
-  /// Runs until `done` is true, which is asked between two tasks; returns that. False: nothing is
-  /// left to happen, or `at_most` of virtual time has passed.
+  /// Runs until `done` returns true; it is called between tasks. Returns false if no task is left,
+  /// or if `at_most` of virtual time has passed.
   bool run_until(const std::function<bool()>& done, Duration at_most = std::chrono::hours(1));
 
-  /// Runs what is due in the next `duration`, and leaves the clock at its end. A program with a
-  /// thread of its own waits for so long.
+  /// Runs the tasks of the next `duration`, and leaves the clock at its end. A program with its own
+  /// thread waits for that time.
   void run_for(Duration duration);
 
-  /// Moves the clock without running anything, as if the program had been computing: what has
-  /// become due is late.
+  /// Moves the clock without running anything, as if the program had been computing. Tasks that
+  /// became due are late.
   void advance(Duration duration);
 
-  /// Runs tasks, nested in the one that waits, until `waiter` is ready or the clock is at
-  /// `deadline`. Throws VirtualDeadlock when there is no deadline and no task left, or a day has
-  /// passed. Nests up to 256 deep, then throws Overloaded.
+  /// Runs tasks, nested in the waiting task, until `waiter` is ready or the clock is at `deadline`.
+  /// Throws VirtualDeadlock if there is no deadline, and no task is left or a day has passed. Waits
+  /// nest up to 256 deep; beyond that it throws Overloaded.
   void wait(Waiter& waiter, const std::optional<TimePoint>& deadline) override;
 
   /// Begins an hour after the clock's epoch.
@@ -74,17 +75,17 @@ class BATCHRPC_EXPORT VirtualLoop final : public Loop {
     return running_ > 0 && program_ == nullptr;
   }
 
-  /// Runs what is due now.
+  /// Runs the tasks that are due now.
   bool poll() override;
 
-  /// Destroys the tasks that have not run, as the destructor does: where what they keep alive keeps
-  /// the loop alive.
+  /// Destroys the tasks that have not run, as the destructor does. Use it if objects that the tasks
+  /// keep alive keep the loop alive.
   void drop_tasks() noexcept;
 
-  /// For whatever is random in a test.
+  /// A generator for the random choices of a test.
   [[nodiscard]] std::mt19937_64& random() noexcept { return random_; }
 
-  /// How many tasks wait for their time.
+  /// Returns the number of tasks that wait for their time.
   [[nodiscard]] std::size_t pending() const noexcept;
 
  private:
@@ -99,8 +100,8 @@ class BATCHRPC_EXPORT VirtualLoop final : public Loop {
   TimePoint now_{std::chrono::hours(1)};
   int running_ = 0;
   int waits_ = 0;
-  TimerId current_ = 0;                       // of the task begun last
-  detail::ProgramThread* program_ = nullptr;  // which runs now, on its thread
+  TimerId current_ = 0;                       // the task begun last
+  detail::ProgramThread* program_ = nullptr;  // the program that runs now, on its own thread
   std::mt19937_64 random_;
 };
 
