@@ -24,7 +24,7 @@ batchrpc::Node start_server(Transport transport, std::shared_ptr<batchrpc::Inpro
                             batchrpc::LogLevel log_level, std::chrono::microseconds busy_poll) {
   batchrpc::NodeOptions options =
       batchrpc_benchmarks::server_options(transport, std::move(network));
-  options.log_level = log_level;
+  options.logging.level = log_level;
   options.busy_poll = busy_poll;
   batchrpc::Node node(std::move(options));
   expose_functions(node);

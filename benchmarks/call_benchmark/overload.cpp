@@ -168,9 +168,9 @@ void slow_work() { std::this_thread::sleep_for(kWork); }
 batchrpc::Node start_overloaded_server(bool limits) {
   batchrpc::NodeOptions options = node_options(Transport::tcp);
   options.name = kServer;
-  options.log_level = batchrpc::LogLevel::error;  // it refuses calls all the time
+  options.logging.level = batchrpc::LogLevel::error;  // it refuses calls all the time
   options.num_worker_threads = kWorkers;
-  if (limits) options.call_limits = {.accepted = 1000, .running = kWorkers};
+  if (limits) options.limits.calls = {.accepted = 1000, .running = kWorkers};
   batchrpc::Node node(std::move(options));
   node.expose<&slow_work>();
   return node;

@@ -30,7 +30,7 @@ rpc::NodeOptions node_options(std::string name) {
   rpc::NodeOptions options;
   options.name = std::move(name);
   options.transports = {rpc::unix_transport()};
-  options.log_level = rpc::LogLevel::error;  // clients end without a goodbye
+  options.logging.level = rpc::LogLevel::error;  // clients end without a goodbye
   options.join_timeout = kPatience;
   options.call_timeout = rpc::Duration::max();  // a sample may take any time
   return options;

@@ -58,7 +58,7 @@ rpc::NodeOptions node_options(const Setting& setting, int rank) {
   options.transports = batchrpc_examples::transports_of(setting.transport, options.join);
   options.num_worker_threads = std::max(setting.num_worker_threads, 1);
   options.busy_poll = setting.busy_poll;
-  options.log_level = rpc::LogLevel::error;  // the coordinator reports losses itself
+  options.logging.level = rpc::LogLevel::error;  // the coordinator reports losses itself
   return options;
 }
 

@@ -127,8 +127,8 @@ struct Star {
   // One thread may answer late for so many nodes.
   static rpc::NodeOptions patient(rpc::NodeOptions options) {
     options.join_timeout = std::chrono::minutes(5);
-    options.dead_after = std::chrono::minutes(1);
-    options.log_level = rpc::LogLevel::error;
+    options.liveness.dead_after = std::chrono::minutes(1);
+    options.logging.level = rpc::LogLevel::error;
     return options;
   }
 

@@ -46,7 +46,7 @@ rpc::NodeOptions node_options(const std::string& address) {
   rpc::NodeOptions options;
   options.join = address;
   options.transports = {rpc::tcp_transport()};
-  options.max_outstanding_bytes = std::uint64_t{8}
+  options.limits.max_outstanding_bytes = std::uint64_t{8}
                                   << 30;  // the payload is not all that is unfinished
   return options;
 }

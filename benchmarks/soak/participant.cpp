@@ -56,10 +56,10 @@ batchrpc::NodeOptions node_options(const Options& options) {
   node.join = options.address;
   node.transports = {batchrpc::tcp_transport()};
   node.num_worker_threads = 2;
-  node.log_level = batchrpc::LogLevel::error;  // lost members are expected here
+  node.logging.level = batchrpc::LogLevel::error;  // lost members are expected here
   if (!options.logs.empty()) {
-    node.log_level = batchrpc::LogLevel::debug;
-    node.log_sink =
+    node.logging.level = batchrpc::LogLevel::debug;
+    node.logging.sink =
         log_to(options.logs + '/' + node.name + '.' + std::to_string(options.life) + ".log");
   }
   return node;

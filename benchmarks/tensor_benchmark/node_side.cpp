@@ -42,7 +42,7 @@ class Latest {
 
 /// Raises the limits, so that a window of the largest tensors is limited only by the window.
 batchrpc::NodeOptions with_room(batchrpc::NodeOptions options) {
-  options.max_outstanding_bytes = std::uint64_t{128} << 30;
+  options.limits.max_outstanding_bytes = std::uint64_t{128} << 30;
   return options;
 }
 

@@ -195,7 +195,7 @@ batchrpc::NodeOptions node_options(const GroupOptions& options) {
   node.world_size = options.world_size;
   node.join = options.join;
   node.transports = transports_of(options.transport, node.join);
-  node.log_level = batchrpc::LogLevel::error;  // the programs tell of losses themselves
+  node.logging.level = batchrpc::LogLevel::error;  // the programs tell of losses themselves
   return node;
 }
 

@@ -108,7 +108,7 @@ std::string_view advice_of(const Error& error) {
       return "find the handler that dropped its promise";
     case ErrorCode::overloaded:
       if (diagnostics != nullptr && diagnostics->guarantee == Guarantee::bounded_memory) {
-        return "wait with wait_for_credit(), or raise NodeOptions::max_outstanding_bytes";
+        return "wait with wait_for_credit(), or raise NodeOptions::limits.max_outstanding_bytes";
       }
       return "call again later (Overloaded::retry_after()), or raise the limit";
     case ErrorCode::cancelled:

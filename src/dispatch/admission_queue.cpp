@@ -108,7 +108,7 @@ std::optional<AdmissionQueue::Refusal> AdmissionQueue::refusal(const std::string
   if (all_taken || own_taken) {
     const std::string who = own_taken ? " of " + peer : "";
     return Refusal{calls(own_taken ? line.accepted : accepted_) + who +
-                       " are queued or running (NodeOptions::call_limits." +
+                       " are queued or running (NodeOptions::limits.calls." +
                        (own_taken ? "accepted_per_peer)" : "accepted)"),
                    pause(wait / 2)};
   }
@@ -119,7 +119,7 @@ std::optional<AdmissionQueue::Refusal> AdmissionQueue::refusal(const std::string
   if (2 * wait + work <= left) return std::nullopt;
   return Refusal{"it would be queued for about " + in_milliseconds(wait) + " of the " +
                      in_milliseconds(left) + " left until its deadline, and run for about " +
-                     in_milliseconds(work) + " (NodeOptions::call_limits)",
+                     in_milliseconds(work) + " (NodeOptions::limits.calls)",
                  pause(wait - std::max<Duration>(left - work, Duration::zero()) / 2)};
 }
 
@@ -252,7 +252,7 @@ void AdmissionQueue::answer_expired(Calls& expired) const {
   for (auto& [dispatched, work, hook] : expired) {
     dispatched.call.refuse(std::make_exception_ptr(
         TimedOut("'" + dispatched.function->name + "' was queued on " + node_ +
-                     " until its deadline; it never ran (NodeOptions::call_limits)",
+                     " until its deadline; it never ran (NodeOptions::limits.calls)",
                  false)));
   }
 }

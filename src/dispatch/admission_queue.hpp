@@ -23,7 +23,7 @@
 
 namespace batchrpc {
 
-/// The calls that a node has admitted, up to NodeOptions::call_limits. They wait here until other
+/// The calls that a node has admitted, up to NodeOptions::limits.calls. They wait here until other
 /// calls are answered. Thread-safe.
 class AdmissionQueue final : public std::enable_shared_from_this<AdmissionQueue> {
  public:

@@ -66,7 +66,7 @@ class Exposition {
           node_.parked);
     counter("batchrpc_retries_total", "Attempts of outgoing calls after the first.", node_.retries);
     gauge("batchrpc_worker_threads", "Threads that run handlers.", node_.workers);
-    gauge("batchrpc_queue_accepted_calls", "Calls accepted under NodeOptions::call_limits.",
+    gauge("batchrpc_queue_accepted_calls", "Calls accepted under NodeOptions::limits.calls.",
           node_.queue.accepted);
     gauge("batchrpc_queue_running_calls", "Accepted calls that are running.", node_.queue.running);
     gauge("batchrpc_queue_waiting_calls", "Accepted calls that are queued.", node_.queue.waiting);

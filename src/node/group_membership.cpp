@@ -108,7 +108,7 @@ void GroupMembership::try_root_at(TimePoint when) {
 
 void GroupMembership::refused(const std::string& why) {
   if (returning_) return refused_return(why);
-  const Duration patience = std::max(kEndIsNoticed, 4 * core_.options().ping_after);
+  const Duration patience = std::max(kEndIsNoticed, 4 * core_.options().liveness.ping_after);
   if (const auto when = pace_.after_refusal(core_.loop()->now(), patience)) {
     try_root_at(*when);
   } else {
@@ -173,7 +173,7 @@ void GroupMembership::root_answered(const std::shared_ptr<Session>& session,
 void GroupMembership::ask_to_join(const std::shared_ptr<Session>& session) {
   // The call may take longer than the root's own time-out, whose error names the missing ranks.
   detail::OutgoingOptions how;
-  how.timeout = sum(core_.options().join_timeout, core_.options().dead_after);
+  how.timeout = sum(core_.options().join_timeout, core_.options().liveness.dead_after);
   Member joining = core_.addresses().self();
   if (other_rank_) joining.rank = *other_rank_;
   detail::send_call<JoinReply, Member, std::int32_t>(

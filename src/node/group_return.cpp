@@ -52,7 +52,7 @@ void GroupMembership::return_after(Duration least, Duration most) {
 void GroupMembership::try_to_return() {
   return_timer_ = 0;
   if (!returning_ || core_.refusal()) return;
-  pace_.set_deadline(core_.loop()->now() + core_.options().dead_after);
+  pace_.set_deadline(core_.loop()->now() + core_.options().liveness.dead_after);
   try_root();
 }
 
@@ -79,7 +79,7 @@ void GroupMembership::root_is_back() {
 
 // A member that the new root does not know by then has ended while there was no root.
 void GroupMembership::check_members_later(std::shared_ptr<const PeerIdentity> root) {
-  core_.loop()->schedule(core_.loop()->now() + 2 * core_.options().dead_after,
+  core_.loop()->schedule(core_.loop()->now() + 2 * core_.options().liveness.dead_after,
                          [weak = weak_from_this(), root = std::move(root)] {
                            if (const auto self = weak.lock()) self->check_members(*root);
                          });

@@ -18,7 +18,7 @@ Node::Node(std::shared_ptr<NodeCore> core) : core_(std::move(core)) {}
 Node::Node(NodeOptions options) {
   const bool embedded = options.io_context != nullptr;
   const Duration patience = std::min<Duration>(options.join_timeout, std::chrono::hours(24 * 365)) +
-                            options.dead_after + std::chrono::seconds(1);
+                            options.liveness.dead_after + std::chrono::seconds(1);
   const auto core = std::make_shared<NodeCore>(std::move(options));
   auto started = NodeCore::start(core);
   if (embedded && !started.wait_for(patience)) {
@@ -47,7 +47,7 @@ Node& Node::operator=(Node&& other) noexcept {
 Node::~Node() {
   if (!core_ || NodeCore::is_left_alone(core_)) return;
   const Duration timeout = core_->options().shutdown_timeout;
-  if (core_->is_own_thread() && !core_->options().loop) {
+  if (core_->is_own_thread() && !core_->options().simulation.loop) {
     // A callback dropped the last handle, and this thread cannot wait for its own end.
     auto* const io = core_->options().io_context;
     auto end_it = [core = std::move(core_), timeout] { core->shutdown(timeout); };

@@ -17,7 +17,7 @@ namespace batchrpc {
 
 NodeCore::NodeCore(NodeOptions options)
     : options_(completed(std::move(options))),
-      log_(options_.log_level, options_.log_sink, options_.name),
+      log_(options_.logging.level, options_.logging.sink, options_.name),
       identity_(options_),
       threads_(options_),
       statistics_(*loop()),
@@ -29,7 +29,7 @@ NodeCore::NodeCore(NodeOptions options)
                                       .loop = loop(),
                                       .loop_tasks = loop_tasks(),
                                       .workers = workers(),
-                                      .limits = options_.call_limits,
+                                      .limits = options_.limits.calls,
                                       .log = log_,
                                       .log_limits = log_limits_,
                                       .counters = statistics_.counters(),
@@ -52,7 +52,7 @@ NodeCore::NodeCore(NodeOptions options)
       group_(std::make_shared<Group>(*this)),
       waits_(name(), loop(), *peers_),
       handlers_(log_),
-      tick_(loop(), options_.ping_after) {
+      tick_(loop(), options_.liveness.ping_after) {
   for (const detail::FunctionKind& kind : detail::object_kinds())
     functions_.add_kind(kind);
 }

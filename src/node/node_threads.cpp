@@ -36,14 +36,14 @@ class LoopWait final : public WaitContext {
 };
 
 std::shared_ptr<Loop> loop_for(const NodeOptions& options) {
-  if (options.loop) return options.loop;
+  if (options.simulation.loop) return options.simulation.loop;
   if (options.io_context != nullptr) return SocketLoop::embed(*options.io_context);
   return SocketLoop::start({.busy_poll = options.busy_poll});
 }
 
 std::shared_ptr<Workers> workers_for(const NodeOptions& options, const std::shared_ptr<Loop>& loop,
                                      const std::shared_ptr<WaitContext>& context) {
-  if (options.loop) return nullptr;
+  if (options.simulation.loop) return nullptr;
   if (options.io_context != nullptr) {
     return std::make_shared<ContextWorkers>(*options.io_context, context);
   }
@@ -54,7 +54,7 @@ std::shared_ptr<Workers> workers_for(const NodeOptions& options, const std::shar
 
 NodeThreads::NodeThreads(const NodeOptions& options)
     : options_(options),
-      origin_(options.loop                    ? Origin::given
+      origin_(options.simulation.loop                    ? Origin::given
               : options.io_context != nullptr ? Origin::embedded
                                               : Origin::own),
       loop_(loop_for(options)),

@@ -66,7 +66,7 @@ void take_environment(NodeOptions& options) {
 
 // Differs between containers, also with equal process ids and with one seed for all.
 std::string random_text(const NodeOptions& options) {
-  const bool in_tests = options.loop && options.seed != 0;
+  const bool in_tests = options.simulation.loop && options.seed != 0;
   std::random_device device;
   const std::uint64_t number =
       in_tests ? std::mt19937_64(~options.seed)() : std::uint64_t{device()} << 32 | device();
@@ -99,24 +99,24 @@ NodeOptions completed(NodeOptions options) {
   check(options.join_timeout > Duration::zero(), "join_timeout", "must be positive");
   check(options.expose_within >= Duration::zero(), "expose_within", "must not be negative");
   check(options.shutdown_timeout >= Duration::zero(), "shutdown_timeout", "must not be negative");
-  check(options.ping_after >= std::chrono::milliseconds(1) && options.ping_after <= kLongestSilence,
+  check(options.liveness.ping_after >= std::chrono::milliseconds(1) && options.liveness.ping_after <= kLongestSilence,
         "ping_after", "must be from 1 ms to 365 days");
-  check(options.dead_after >= options.ping_after && options.dead_after <= kLongestSilence,
+  check(options.liveness.dead_after >= options.liveness.ping_after && options.liveness.dead_after <= kLongestSilence,
         "dead_after", "must be from ping_after to 365 days");
-  check(options.rref_lease >= std::chrono::milliseconds(1) && options.rref_lease <= kLongestSilence,
+  check(options.liveness.rref_lease >= std::chrono::milliseconds(1) && options.liveness.rref_lease <= kLongestSilence,
         "rref_lease", "must be from 1 ms to 365 days");
-  check(options.max_frame_bytes >= 64 * 1024 && options.max_frame_bytes <= std::uint64_t{1} << 32,
+  check(options.limits.max_frame_bytes >= 64 * 1024 && options.limits.max_frame_bytes <= std::uint64_t{1} << 32,
         "max_frame_bytes", "must be from 64 KiB to 4 GiB");
   check(
-      options.max_payload_bytes >= 64 * 1024 && options.max_payload_bytes <= std::uint64_t{1} << 48,
+      options.limits.max_payload_bytes >= 64 * 1024 && options.limits.max_payload_bytes <= std::uint64_t{1} << 48,
       "max_payload_bytes", "must be from 64 KiB to 256 TiB");
-  check(options.max_outstanding_bytes >= 64 * 1024 &&
-            options.max_outstanding_bytes <= std::uint64_t{1} << 48,
+  check(options.limits.max_outstanding_bytes >= 64 * 1024 &&
+            options.limits.max_outstanding_bytes <= std::uint64_t{1} << 48,
         "max_outstanding_bytes", "must be from 64 KiB to 256 TiB");
   check(options.name.size() <= kMaxNodeName && options.name.find('\0') == std::string::npos, "name",
         "must have at most 255 bytes, none of them zero");
-  check(options.io_context == nullptr || !options.loop, "io_context",
-        "and NodeOptions::loop exclude each other: set one of them");
+  check(options.io_context == nullptr || !options.simulation.loop, "io_context",
+        "and NodeOptions::simulation.loop exclude each other: set one of them");
   if (options.name.empty()) {
     options.name = options.rank >= 0
                        ? "node" + std::to_string(options.rank)
@@ -124,7 +124,7 @@ NodeOptions completed(NodeOptions options) {
   }
   check(!joins_by_file(options) || join_file(options).starts_with('/'), "join",
         "has a relative path after file://; write an absolute one, as in file:///tmp/run1");
-  if (options.transports.empty() && !options.loop) options.transports = built_in_transports();
+  if (options.transports.empty() && !options.simulation.loop) options.transports = built_in_transports();
   return options;
 }
 

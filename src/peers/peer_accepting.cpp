@@ -73,7 +73,7 @@ void PeerTable::drop_half_open() {
     const std::lock_guard lock(mutex_);
     const TimePoint now = environment_.loop->now();
     std::erase_if(half_open_, [&](const HalfOpen& entry) {
-      const Duration longest = entry.accepted ? kHandshakeTime : options_.dead_after;
+      const Duration longest = entry.accepted ? kHandshakeTime : options_.liveness.dead_after;
       if (now - entry.since < longest) return false;
       dropped.push_back(entry.session);
       return true;

@@ -34,7 +34,7 @@ void PeerTable::seek(std::string_view name) {
 // The peer has been out of reach since `since`.
 void PeerTable::begin_trial(Peer& peer, const std::shared_ptr<Session>& session, TimePoint since) {
   const TimePoint now = environment_.loop->now();
-  const TimePoint give_up_at = since + options_.dead_after;
+  const TimePoint give_up_at = since + options_.liveness.dead_after;
   Trial& trial = peer.trials.emplace_back(Trial{.session = session, .give_up_at = give_up_at});
   try_later(peer, trial, peer.tries == 0 ? now : std::max(now, peer.next_try));
   give_up_later(give_up_at, peer.info.name, session);
@@ -77,7 +77,7 @@ void PeerTable::give_up(const std::string& name, const std::shared_ptr<Session>&
     std::erase_if(half_open_, [&](const HalfOpen& entry) { return entry.session == session; });
     const std::string why =
         (session->is_open() ? "it was silent for " : "it could not be reached for ") +
-        text_of(options_.dead_after);
+        text_of(options_.liveness.dead_after);
     const bool is_there = std::any_of(peer->sessions.begin(), peer->sessions.end(),
                                       [](const auto& other) { return other->is_attached(); });
     if (is_there) {
@@ -216,7 +216,7 @@ void PeerTable::connected(const std::string& name, const std::shared_ptr<Session
     // connections for a stopped process.
     const bool is_new = !session->is_open() && !peer->lost;
     if (is_new && !std::exchange(trial->has_connected, true)) {
-      trial->give_up_at += options_.dead_after;
+      trial->give_up_at += options_.liveness.dead_after;
     }
     if (session->was_accepted()) {
       // The peer is reachable and has to connect again. If it does not, a new session need not wait
@@ -297,7 +297,7 @@ std::shared_ptr<Session> PeerTable::connect_to(const Address& address) {
   }
   log(LogLevel::debug, "connecting to " + address.to_string());
   environment_.transports->connect(
-      address, environment_.loop->now() + options_.dead_after,
+      address, environment_.loop->now() + options_.liveness.dead_after,
       [weak_host = std::weak_ptr(environment_.host()), weak_session = std::weak_ptr(session)](
           std::unique_ptr<Stream> stream, std::error_code error) {
         const auto host = weak_host.lock();

@@ -10,7 +10,7 @@ namespace batchrpc {
 void PeerTable::tick() {
   drop_half_open();
   const auto silent_limit =
-      (options_.dead_after + options_.ping_after - Duration(1)) / options_.ping_after;
+      (options_.liveness.dead_after + options_.liveness.ping_after - Duration(1)) / options_.liveness.ping_after;
   std::vector<std::shared_ptr<Session>> sessions;
   {
     const std::lock_guard lock(mutex_);
@@ -34,7 +34,7 @@ void PeerTable::tick() {
     const std::lock_guard lock(mutex_);
     Peer* peer = find(session->peer()->name);
     if (peer != nullptr && !closed_) {
-      lose(*peer, "it was silent for " + text_of(options_.dead_after), ended);
+      lose(*peer, "it was silent for " + text_of(options_.liveness.dead_after), ended);
       drop_unidentified(session->peer()->name);
     }
   }

@@ -20,7 +20,7 @@ namespace batchrpc {
 /// Thread-safe.
 class CallTracer {
  public:
-  /// `seed`: for the ids of spans. `operators`: NodeOptions::operators.
+  /// `seed`: for the ids of spans. `operators`: NodeOptions::profiling.operators.
   explicit CallTracer(std::uint64_t seed, const detail::OperatorSource* operators = nullptr)
       : seed_(seed), operators_(operators) {}
 

@@ -13,8 +13,8 @@ bool Absence::is_over(UserPresence presence, TimePoint now, const NodeOptions& o
   if (presence == UserPresence::dead && !dead_since_) dead_since_ = now;
   // Handles that a dead node has sent to others may still be arriving there, for as long as a
   // connection may be broken.
-  if (dead_since_) return now - *dead_since_ >= options.dead_after;
-  return now - *away_since_ >= std::max(options.rref_lease, options.dead_after);
+  if (dead_since_) return now - *dead_since_ >= options.liveness.dead_after;
+  return now - *away_since_ >= std::max(options.liveness.rref_lease, options.liveness.dead_after);
 }
 
 bool Hold::has_ended(const ObjectId& object) const {

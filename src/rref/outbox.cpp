@@ -90,7 +90,7 @@ void Outbox::ask(const std::string& peer, const std::vector<ForkQuestion>& quest
   for (const ForkQuestion& question : questions)
     asked.push_back(question.fork);
   OutgoingOptions options;
-  options.timeout = node_.options().dead_after;  // it will ask again before that
+  options.timeout = node_.options().liveness.dead_after;  // it will ask again before that
   send_call<std::vector<Fork>, std::vector<ForkQuestion>>(
       submit_to(node_, peer),
       function_key(kAsk, signature<std::vector<Fork>, std::vector<ForkQuestion>>()),

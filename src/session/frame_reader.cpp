@@ -97,7 +97,7 @@ bool FrameReader::consume(Round& round) {
                          ? "the bytes received are not a batchrpc frame"
                          : "a frame of " + std::to_string(*words * sizeof(Word)) +
                                " bytes is larger than the limit of " + std::to_string(limit) +
-                               " (NodeOptions::max_frame_bytes)");
+                               " (NodeOptions::limits.max_frame_bytes)");
   }
   const std::size_t size = *words * sizeof(Word);
   if (size > kLargeFrameBytes) {

@@ -21,7 +21,7 @@ namespace batchrpc {
 IncomingCalls::IncomingCalls(std::shared_ptr<SessionLink> link)
     : link_(std::move(link)),
       sink_(link_->parts().calls),
-      reply_limit_(link_->options().max_outstanding_bytes) {}
+      reply_limit_(link_->options().limits.max_outstanding_bytes) {}
 
 // --- functions
 
@@ -69,7 +69,7 @@ void IncomingCalls::take(const wire::FrameView& frame, std::vector<Bytes>& paylo
       order_.append(*key, {.words = {frame.words.begin(), frame.words.end()},
                            .payloads = std::move(payloads),
                            .deadline = deadline_of(frame)});
-      const std::uint64_t limit = link_->options().max_payload_bytes;
+      const std::uint64_t limit = link_->options().limits.max_payload_bytes;
       if (order_.waiting_bytes() > limit) {
         throw BadMessage(std::to_string(order_.waiting_bytes()) +
                          " bytes of calls are queued behind a call whose payloads have not arrived "

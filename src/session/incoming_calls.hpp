@@ -100,7 +100,7 @@ class IncomingCalls final : public detail::ReplySink,
   const std::shared_ptr<SessionLink> link_;
   std::weak_ptr<const void> session_;
   CallSink& sink_;
-  const std::uint64_t reply_limit_;  // NodeOptions::max_outstanding_bytes
+  const std::uint64_t reply_limit_;  // NodeOptions::limits.max_outstanding_bytes
   std::vector<std::unique_ptr<CalledFunction>>
       functions_;                  // By number. While a handler waits, more functions may be added.
   std::size_t defined_bytes_ = 0;  // the bytes of their names and signatures

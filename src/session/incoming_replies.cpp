@@ -128,7 +128,7 @@ std::uint64_t IncomingCalls::send_error(std::uint64_t call, const std::exception
   CallRecord record = recording->finish(detail::kind_of(error));
   const CallRecord* const told = recording->is_told() ? &record : nullptr;
   auto frame = wire::error_frame(call, error, began, told);
-  if (told != nullptr && frame.size() > link_->options().max_frame_bytes / sizeof(Word)) {
+  if (told != nullptr && frame.size() > link_->options().limits.max_frame_bytes / sizeof(Word)) {
     detail::leave_out_caused(record);
     frame = wire::error_frame(call, error, began, told);
   }
@@ -152,7 +152,7 @@ bool IncomingCalls::refuses_for_replies(const CalledFunction& function,
       std::make_exception_ptr(Overloaded(
           "'" + function.shown + "' was not run: " + std::to_string(held) +
           " bytes of replies are waiting for their caller to read them, and the limit is " +
-          std::to_string(reply_limit_) + " (NodeOptions::max_outstanding_bytes)")));
+          std::to_string(reply_limit_) + " (NodeOptions::limits.max_outstanding_bytes)")));
   const std::size_t bytes = error.size() * sizeof(Word);
   refused_bytes_ += bytes;
   const bool is_too_much = refused_bytes_ > kRefusalBytes;
@@ -163,7 +163,7 @@ bool IncomingCalls::refuses_for_replies(const CalledFunction& function,
   if (is_too_much) {
     throw BadMessage("it keeps calling but does not read its replies, of which " +
                      std::to_string(held) +
-                     " bytes are waiting (NodeOptions::max_outstanding_bytes)");
+                     " bytes are waiting (NodeOptions::limits.max_outstanding_bytes)");
   }
   link_->send(error);
   return true;

@@ -50,7 +50,7 @@ void Liveness::pong(std::uint64_t id) {
 
 TimePoint Liveness::heard_at() const {
   return std::max(heard_at_,
-                  link_.loop()->now() - (silent_ticks_ + 1) * link_.options().ping_after);
+                  link_.loop()->now() - (silent_ticks_ + 1) * link_.options().liveness.ping_after);
 }
 
 }  // namespace batchrpc

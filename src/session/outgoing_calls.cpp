@@ -16,7 +16,7 @@ OutgoingCalls::OutgoingCalls(std::shared_ptr<SessionLink> link)
       stopwatch_(*link_->loop()),
       call_timeout_(link_->options().call_timeout),
       made_(link_->counters()),
-      credit_(link_->options().max_outstanding_bytes) {
+      credit_(link_->options().limits.max_outstanding_bytes) {
   if (!link_->expected_peer().empty()) set_peer_name(link_->expected_peer());
 }
 

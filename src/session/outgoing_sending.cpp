@@ -229,7 +229,7 @@ std::exception_ptr OutgoingCalls::out_of_credit(const detail::FunctionKey& funct
   const std::string peer = link_->peer_name();
   Overloaded error("'" + name + "' was not sent to " + peer + ": its " + std::to_string(bytes) +
                    " bytes and the " + std::to_string(used.of(CallCredit::Of::others)) +
-                   " bytes of unfinished calls exceed NodeOptions::max_outstanding_bytes (" +
+                   " bytes of unfinished calls exceed NodeOptions::limits.max_outstanding_bytes (" +
                    std::to_string(credit_.limit()) +
                    "); call again when some calls have finished, or call wait_for_credit() first");
   report_refusal(error, name, peer, now, Guarantee::bounded_memory);

@@ -25,7 +25,7 @@ void PayloadAssembler::begin(const wire::FrameView& frame, std::optional<TimePoi
   for (const std::uint64_t size : frame.payload_sizes) {
     if (size > limit_ - total) {
       throw BadMessage("a call's payloads are larger than the limit of " + std::to_string(limit_) +
-                       " bytes (NodeOptions::max_payload_bytes)");
+                       " bytes (NodeOptions::limits.max_payload_bytes)");
     }
     total += size;
   }

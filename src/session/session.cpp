@@ -33,7 +33,7 @@ Session::Session(std::shared_ptr<SessionHost> host, std::shared_ptr<Loop> loop,
       outgoing_(std::make_shared<OutgoingCalls>(link_)),
       incoming_(std::make_shared<IncomingCalls>(link_)),
       liveness_(*link_),
-      assembler_(link_->options().max_payload_bytes, link_->parts().payload_memory),
+      assembler_(link_->options().limits.max_payload_bytes, link_->parts().payload_memory),
       id_(id) {}
 
 void Session::set_peer(std::shared_ptr<const PeerIdentity> peer) {
@@ -160,13 +160,13 @@ int Session::tick() {
 
 bool Session::has_made_progress() const {
   return received_.frames > received_.at_start ||
-         link_->loop()->now() - liveness_.attached_at() >= link_->options().dead_after;
+         link_->loop()->now() - liveness_.attached_at() >= link_->options().liveness.dead_after;
 }
 
 bool Session::is_behind() const {
   const OutputQueue& output = link_->output();
   return output.queued_bytes() + output.ungranted_bytes() + output.kept_bytes() >
-         link_->options().max_outstanding_bytes;
+         link_->options().limits.max_outstanding_bytes;
 }
 
 // --- the end of a connection, and of the session

@@ -81,7 +81,7 @@ class Session final : public FrameSink, public std::enable_shared_from_this<Sess
   /// Null before the handshake. Thread-safe.
   [[nodiscard]] std::shared_ptr<const PeerIdentity> peer() const { return link_->peer(); }
   void set_peer(std::shared_ptr<const PeerIdentity> peer);
-  /// Whether more than NodeOptions::max_outstanding_bytes wait for the peer to take them.
+  /// Whether more than NodeOptions::limits.max_outstanding_bytes wait for the peer to take them.
   /// Thread-safe.
   [[nodiscard]] bool is_behind() const;
 

@@ -10,7 +10,7 @@ namespace {
 
 ConnectionLimits limits_of(const NodeOptions& options) {
   ConnectionLimits limits;
-  limits.frame_bytes = options.max_frame_bytes;
+  limits.frame_bytes = options.limits.max_frame_bytes;
   return limits;
 }
 
@@ -26,7 +26,7 @@ SessionLink::SessionLink(std::shared_ptr<SessionHost> host, std::shared_ptr<Loop
       connection_(
           std::make_shared<Connection>(loop_, std::move(context), limits_of(host_->options()))),
       expected_peer_(std::move(expected_peer)),
-      small_frame_words_(host_->options().max_frame_bytes / sizeof(Word)) {}
+      small_frame_words_(host_->options().limits.max_frame_bytes / sizeof(Word)) {}
 
 std::shared_ptr<const PeerIdentity> SessionLink::peer() const {
   const auto* const identity = identity_.load(std::memory_order_acquire);
@@ -61,17 +61,17 @@ void SessionLink::notify_sent(std::span<const std::shared_ptr<DeliveryHook>> hoo
 
 // Messages that the peer would refuse are refused here, where the caller learns of it.
 bool SessionLink::is_too_large(const Encoder& encoder) const {
-  return encoder.words().size() > options().max_frame_bytes / sizeof(Word) ||
-         bytes_of(encoder.payloads()) > options().max_payload_bytes;
+  return encoder.words().size() > options().limits.max_frame_bytes / sizeof(Word) ||
+         bytes_of(encoder.payloads()) > options().limits.max_payload_bytes;
 }
 
 void SessionLink::refuse_size(const Encoder& encoder, const std::string& what) const {
   throw InvalidArgument(
       what + " is too large: " + std::to_string(encoder.words().size() * sizeof(Word)) +
       " bytes and " + std::to_string(bytes_of(encoder.payloads())) +
-      " bytes of payloads; the limits are " + std::to_string(options().max_frame_bytes) + " and " +
-      std::to_string(options().max_payload_bytes) +
-      " (NodeOptions::max_frame_bytes, max_payload_bytes); send large data as Bytes or tensors, "
+      " bytes of payloads; the limits are " + std::to_string(options().limits.max_frame_bytes) + " and " +
+      std::to_string(options().limits.max_payload_bytes) +
+      " (NodeOptions::limits.max_frame_bytes, max_payload_bytes); send large data as Bytes or tensors, "
       "which travel as payloads");
 }
 

@@ -137,8 +137,8 @@ NodeOptions SimulatedWorld::options(const std::string& host, NodeOptions others)
   others.loop = life->loop;
   others.transports = {inproc_transport(state_->network)};
   if (others.seed == 0) others.seed = mixed(state_->seed, ++state_->seeds);
-  others.log_sink = [life = std::weak_ptr(life), chronicle = state_->chronicle,
-                     sink = std::move(others.log_sink)](LogLevel level, std::string_view line) {
+  others.logging.sink = [life = std::weak_ptr(life), chronicle = state_->chronicle,
+                     sink = std::move(others.logging.sink)](LogLevel level, std::string_view line) {
     const auto living = life.lock();
     if (!living || living->over) return;
     chronicle->write("log " + std::string(line));

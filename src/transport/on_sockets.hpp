@@ -13,7 +13,7 @@ inline std::shared_ptr<SocketLoop> socket_loop_of(const TransportContext& contex
                                                   const char* factory) {
   if (auto loop = std::dynamic_pointer_cast<SocketLoop>(context.loop)) return loop;
   throw InvalidArgument(std::string("NodeOptions::transports: ") + factory +
-                        " needs a loop with sockets; leave NodeOptions::loop empty, or give it a "
+                        " needs a loop with sockets; leave NodeOptions::simulation.loop empty, or give it a "
                         "SocketLoop");
 }
 

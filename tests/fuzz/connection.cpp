@@ -176,9 +176,9 @@ class Scene {
   }
   NodeOptions options() const {
     NodeOptions options = world_.options("root");
-    options.log_sink = [](LogLevel /*level*/, std::string_view /*line*/) {};
-    options.max_frame_bytes = 64 * 1024;
-    options.max_payload_bytes = 256 * 1024;
+    options.logging.sink = [](LogLevel /*level*/, std::string_view /*line*/) {};
+    options.limits.max_frame_bytes = 64 * 1024;
+    options.limits.max_payload_bytes = 256 * 1024;
     return options;
   }
 

@@ -19,9 +19,9 @@ using wire::FrameKind;
 
 NodeOptions quiet(const test::VirtualWorld& world) {
   NodeOptions options = world.options("root");
-  options.log_sink = [](LogLevel /*level*/, std::string_view /*line*/) {};
-  options.max_frame_bytes = 64 * 1024;
-  options.max_payload_bytes = 256 * 1024;
+  options.logging.sink = [](LogLevel /*level*/, std::string_view /*line*/) {};
+  options.limits.max_frame_bytes = 64 * 1024;
+  options.limits.max_payload_bytes = 256 * 1024;
   return options;
 }
 

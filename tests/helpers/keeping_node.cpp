@@ -13,9 +13,9 @@ int main(int argc, char** argv) {
   options.name = argv[1];
   options.rank = -1;
   options.join = argv[2];
-  options.log_level = batchrpc::LogLevel::off;
-  options.dead_after = std::chrono::seconds(1);
-  options.ping_after = std::chrono::milliseconds(100);
+  options.logging.level = batchrpc::LogLevel::off;
+  options.liveness.dead_after = std::chrono::seconds(1);
+  options.liveness.ping_after = std::chrono::milliseconds(100);
   const batchrpc::Node node(options);
   const auto keeper = std::make_shared<kept::Keeper>(node, std::stoull(argv[3]));
   keeper->expose();

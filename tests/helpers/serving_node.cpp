@@ -89,8 +89,8 @@ void run(const std::map<std::string, std::string>& options) {
   how.rank = number("rank", "0");
   how.world_size = number("world", "0");
   how.join_timeout = std::chrono::milliseconds(number("timeout", "20000"));
-  how.dead_after = std::chrono::milliseconds(number("dead_after", "5000"));
-  how.ping_after = how.dead_after / 5;
+  how.liveness.dead_after = std::chrono::milliseconds(number("dead_after", "5000"));
+  how.liveness.ping_after = how.liveness.dead_after / 5;
   const std::string transport = value_of(options, "transport", "");
   if (transport == "tcp") how.transports = {tcp_transport()};
   if (transport == "unix") how.transports = {unix_transport()};

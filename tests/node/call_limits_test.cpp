@@ -12,7 +12,7 @@
 #include "node/overload_server.hpp"
 #include "node/real_nodes.hpp"
 
-// What NodeOptions::call_limits refuses, and whose turn it is.
+// What NodeOptions::limits.calls refuses, and whose turn it is.
 
 namespace batchrpc {
 namespace call_limits_test {
@@ -60,7 +60,7 @@ TEST_CASE("promise 7: a refused call never ran, and is told why") {
   CHECK_FALSE(may_have_run(refused.error()));
   CHECK_THAT(refused.message(), Catch::Contains("'work'") && Catch::Contains("server") &&
                                     Catch::Contains("2 calls are queued or running") &&
-                                    Catch::Contains("NodeOptions::call_limits.accepted"));
+                                    Catch::Contains("NodeOptions::limits.calls.accepted"));
   CHECK(server.world.log.contain("1 call refused for lack of room, the latest 'work' of client"));
   CHECK(one.get() == 1);
   CHECK(two.get() == 1);
@@ -238,7 +238,7 @@ TEST_CASE("a node that ends answers the calls that wait for their turn") {
 
 TEST_CASE("no more handlers run at once than a node's limits say, on however many workers") {
   NodeOptions options = test::real_root("a", 8);
-  options.call_limits = {.accepted = 10'000, .running = 3, .running_per_peer = 2};
+  options.limits.calls = {.accepted = 10'000, .running = 3, .running_per_peer = 2};
   const Node a(options);
   const Node b(test::real_joining(a, "b"));
   std::atomic<int> running{0};

@@ -39,7 +39,7 @@ struct CreditPair {
   explicit CreditPair(std::uint64_t credit = 64 * kKiB)
       : a(world.root("a")), b([&] {
           NodeOptions options = world.joining("b");
-          options.max_outstanding_bytes = credit;
+          options.limits.max_outstanding_bytes = credit;
           return Node(options);
         }()) {
     a.expose("size", [](const Bytes& bytes) { return bytes.size(); });
@@ -76,7 +76,7 @@ TEST_CASE("promise 5: calls beyond the credit are Overloaded, and say why") {
   CHECK_FALSE(test::may_have_run(refused.error()));
   const std::string text = describe(refused.error());
   CHECK(text.find("'size' was not sent to a: its 30") != std::string::npos);
-  CHECK(text.find("NodeOptions::max_outstanding_bytes (65536)") != std::string::npos);
+  CHECK(text.find("NodeOptions::limits.max_outstanding_bytes (65536)") != std::string::npos);
   CHECK(text.find("wait_for_credit()") != std::string::npos);
   CHECK_THROWS_AS((pair.b.peer("a").notify<void(Bytes)>("size", Bytes::allocate(30 * kKiB))),
                   Overloaded);
@@ -195,7 +195,7 @@ TEST_CASE("promise 5: references are created, passed on and released without cre
 TEST_CASE("promise 5: calls of who does not take the replies are refused until he does") {
   test::VirtualWorld world;
   NodeOptions little = world.options("root");
-  little.max_outstanding_bytes = 64 * kKiB;
+  little.limits.max_outstanding_bytes = 64 * kKiB;
   const Node root(little);
   root.expose("give", [](std::size_t size) { return Bytes::allocate(size); });
   root.expose("size", [](const Bytes& bytes) { return bytes.size(); });
@@ -227,7 +227,7 @@ TEST_CASE("promise 5: a large call is refused for the replies as a whole, and it
   test::VirtualWorld world;
   world.network->set_link({.capacity = 16 * kKiB});
   NodeOptions little = world.options("root");
-  little.max_outstanding_bytes = 64 * kKiB;
+  little.limits.max_outstanding_bytes = 64 * kKiB;
   const Node root(little);
   root.expose("give", [](std::size_t size) { return Bytes::allocate(size); });
   root.expose("size", [](const Bytes& bytes) { return bytes.size(); });
@@ -252,7 +252,7 @@ TEST_CASE("promise 5: a large call is refused for the replies as a whole, and it
 TEST_CASE("promise 5: who calls without end and takes no reply is dropped, with the reason") {
   test::VirtualWorld world;
   NodeOptions little = world.options("root");
-  little.max_outstanding_bytes = 64 * kKiB;
+  little.limits.max_outstanding_bytes = 64 * kKiB;
   const Node root(little);
   root.expose("give", [](std::size_t size) { return Bytes::allocate(size); });
   {
@@ -339,8 +339,8 @@ TEST_CASE("promise 5: two nodes that flood each other with calls that call back 
     const std::size_t capacity = std::size_t{4096} << (seed % 5);
     world.network->set_link({.latency = 100us, .jitter = 1ms, .capacity = capacity});
     const auto options = [](NodeOptions of_node) {
-      of_node.max_outstanding_bytes = 64 * kKiB;
-      of_node.log_level = LogLevel::off;
+      of_node.limits.max_outstanding_bytes = 64 * kKiB;
+      of_node.logging.level = LogLevel::off;
       return of_node;
     };
     Node root(options(world.options("a")));

@@ -234,7 +234,7 @@ TEST_CASE(
   for_each_seed(1, 200, [](std::uint64_t seed) {
     SimulatedWorld world(seed);
     NodeOptions quiet;
-    quiet.log_level = LogLevel::off;
+    quiet.logging.level = LogLevel::off;
     const Node root(world.options("root", quiet));
     const Node peer(world.options("peer", quiet));
     const Node node(world.options("node", quiet));

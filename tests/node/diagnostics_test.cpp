@@ -215,7 +215,7 @@ TEST_CASE("a call that an ending callee refuses is explained by promise 8, and h
 TEST_CASE("a call without credit is explained by promise 5, and told how to wait for it") {
   DiagnosticsWorld w;
   NodeOptions options = w.world.joining("c");
-  options.max_outstanding_bytes = 64 << 10;
+  options.limits.max_outstanding_bytes = 64 << 10;
   const Node c(std::move(options));
   w.b.expose("keep", [&w](const std::string&) { return w.never.emplace_back().get_future(); });
   const std::string much(40'000, 'x');
@@ -225,7 +225,7 @@ TEST_CASE("a call without credit is explained by promise 5, and told how to wait
   CHECK(failed.diagnostics.guarantee == Guarantee::bounded_memory);
   CHECK_THAT(failed.text, Contains("Promise 5, bounded memory") &&
                               EndsWith("What to do: wait with wait_for_credit(), or raise "
-                                       "NodeOptions::max_outstanding_bytes."));
+                                       "NodeOptions::limits.max_outstanding_bytes."));
 }
 
 TEST_CASE("what a remote function throws is explained by the promise of its code") {
@@ -335,7 +335,7 @@ TEST_CASE("a wait for a peer that is lost says why it is, and that it was not ba
 TEST_CASE("a wait for credit that ends since the peer is lost says so") {
   DiagnosticsWorld w;
   w.b.expose("keep", [&w](const Bytes&) { return w.never.emplace_back().get_future(); });
-  constexpr std::size_t kMost = std::size_t{1} << 30;  // NodeOptions::max_outstanding_bytes
+  constexpr std::size_t kMost = std::size_t{1} << 30;  // NodeOptions::limits.max_outstanding_bytes
   const auto kept = w.a.call<int(Bytes)>("b", "keep", Bytes::allocate(1 << 20));
   auto waits = w.a.peer("b").wait_for_credit(kMost - (1 << 20));
   w.run_for(1s);

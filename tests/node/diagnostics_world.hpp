@@ -72,13 +72,13 @@ struct DiagnosticsWorld {
  private:
   [[nodiscard]] Node make_a() const {
     NodeOptions options = world.joining("a");
-    options.log_sink = reported.sink();
+    options.logging.sink = reported.sink();
     return Node(options);
   }
   [[nodiscard]] Node make_b(Duration dead_after) const {
     NodeOptions options = world.joining("b");
-    options.dead_after = dead_after;
-    options.ping_after = dead_after / 5;
+    options.liveness.dead_after = dead_after;
+    options.liveness.ping_after = dead_after / 5;
     return Node(options);
   }
 };

@@ -42,7 +42,7 @@ TEST_CASE("a node on a context that nobody runs says so") {
   options.io_context = &context;
   options.world_size = 2;
   options.join_timeout = 50ms;
-  options.dead_after = options.ping_after = 50ms;
+  options.liveness.dead_after = options.liveness.ping_after = 50ms;
   CHECK_THROWS_WITH(Node(options), Catch::Contains("no thread ran NodeOptions::io_context") &&
                                        Catch::Contains("Node::start()"));
 }

@@ -27,8 +27,8 @@ int add(int a, int b) { return a + b; }
 
 /// Pings would take along what waits to be sent.
 NodeOptions without_pings(NodeOptions options) {
-  options.dead_after = 60s;
-  options.ping_after = 30s;
+  options.liveness.dead_after = 60s;
+  options.liveness.ping_after = 30s;
   return options;
 }
 

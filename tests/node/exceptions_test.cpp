@@ -77,7 +77,7 @@ TEST_CASE("a log sink that throws disturbs nothing") {
   test::VirtualWorld world;
   const Thrower thrower;
   const auto loud = [&](NodeOptions options) {
-    options.log_sink = [&](LogLevel, std::string_view) { thrower(); };
+    options.logging.sink = [&](LogLevel, std::string_view) { thrower(); };
     return options;
   };
   Node a(loud(world.options("a")));

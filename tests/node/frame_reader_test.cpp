@@ -170,7 +170,7 @@ TEST_CASE("a frame reader refuses what is too long, before the hello and after i
   reading.reader.open();
   reading.bytes.clear();
   append(reading.bytes, test::call_frame({.id = 1}, std::string(2'000'000, 'x')));
-  CHECK_THROWS_WITH(reading.round(), Catch::Contains("NodeOptions::max_frame_bytes"));
+  CHECK_THROWS_WITH(reading.round(), Catch::Contains("NodeOptions::limits.max_frame_bytes"));
 }
 
 }  // namespace frame_reader_test

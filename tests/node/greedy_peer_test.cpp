@@ -18,7 +18,7 @@ using wire::FrameKind;
 TEST_CASE("a peer that asks for more memory than there is loses its connection, not the process") {
   test::VirtualWorld world;
   NodeOptions options = world.options("root");
-  options.max_payload_bytes = std::uint64_t{1} << 48;
+  options.limits.max_payload_bytes = std::uint64_t{1} << 48;
   const Node root(options);
   root.expose("twice", twice);
   root.expose("size", [](const Bytes& bytes) { return bytes.size(); });

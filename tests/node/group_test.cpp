@@ -122,7 +122,7 @@ TEST_CASE(
   NodeOptions options = world.joining("early");
   options.join_timeout = 3s;
   std::vector<std::string> warnings;
-  options.log_sink = [&](LogLevel level, std::string_view line) {
+  options.logging.sink = [&](LogLevel level, std::string_view line) {
     if (level >= LogLevel::warning) warnings.emplace_back(line);
   };
   CHECK_THAT(outcome(Node::start(options)).message(), Catch::Contains("not a batchrpc frame"));

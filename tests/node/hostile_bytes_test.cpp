@@ -166,9 +166,9 @@ class Mutator {
 TEST_CASE("random and mutated frames on a listening port do no harm, each of them parsed") {
   NodeOptions options = test::real_root("root", 2);
   options.join = "tcp://127.0.0.1:0";
-  options.log_level = LogLevel::off;
-  options.max_frame_bytes = 64 * 1024;
-  options.max_payload_bytes = 64 * 1024;
+  options.logging.level = LogLevel::off;
+  options.limits.max_frame_bytes = 64 * 1024;
+  options.limits.max_payload_bytes = 64 * 1024;
   const Node node(options);
   node.expose("twice", [](int x) { return static_cast<int>(2U * static_cast<unsigned>(x)); });
   node.expose("size", [](const Bytes& bytes) { return bytes.size(); });

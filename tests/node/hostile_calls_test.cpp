@@ -175,9 +175,9 @@ class Attack {
 
 Node make_node(const test::VirtualWorld& world) {
   NodeOptions options = world.options("root");
-  options.log_level = LogLevel::off;
-  options.max_frame_bytes = 64 * 1024;
-  options.max_payload_bytes = 64 * 1024;
+  options.logging.level = LogLevel::off;
+  options.limits.max_frame_bytes = 64 * 1024;
+  options.limits.max_payload_bytes = 64 * 1024;
   Node node(options);
   node.expose_class<Thing(std::string, std::vector<int>)>();
   node.expose<&Thing::put>();

@@ -152,7 +152,7 @@ TEST_CASE("a peer that the group has lost is not sought by who waits for it") {
   VirtualWorld world;
   std::map<std::string, int> tries;
   const auto counting = [&](NodeOptions options) {
-    options.log_sink = [&tries, name = options.name](LogLevel /*level*/, std::string_view line) {
+    options.logging.sink = [&tries, name = options.name](LogLevel /*level*/, std::string_view line) {
       if (line.find("connecting to c") != std::string_view::npos) ++tries[name];
     };
     return options;
@@ -160,7 +160,7 @@ TEST_CASE("a peer that the group has lost is not sought by who waits for it") {
   const Node root(counting(world.options("root")));
   const Node c(counting(world.joining("c")));
   NodeOptions patient = world.joining("b");
-  patient.dead_after = 8s;  // so that the group's news come before its own
+  patient.liveness.dead_after = 8s;  // so that the group's news come before its own
   const Node b(counting(patient));
   c.expose("f", [] { return 1; });
   CHECK(b.call<int()>("c", "f").get() == 1);

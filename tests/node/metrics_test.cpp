@@ -343,7 +343,7 @@ TEST_CASE("calls that came before their function was exposed are parked, and the
 TEST_CASE("metrics tell of calls that wait for their turn, and of those refused") {
   VirtualWorld world;
   NodeOptions options = world.options("server");
-  options.call_limits = {.accepted = 3, .running = 1};
+  options.limits.calls = {.accepted = 3, .running = 1};
   const Node server(std::move(options));
   const Node client = world.join("client");
   const auto loop = world.loop;

@@ -111,7 +111,7 @@ TEST_CASE("of calls to a peer that is lost by its silence, those that were not s
   VirtualWorld world;
   const Node root = world.root();
   NodeOptions patient = world.joining("b");
-  patient.dead_after = 1h;
+  patient.liveness.dead_after = 1h;
   const Node b(patient);
   const Node a = world.join("a");
   int ran = 0;

@@ -56,8 +56,8 @@ TEST_CASE("every option out of its range is refused by its name") {
       {"NodeOptions::join", [](auto& o) { o.rank = 1, o.join = "tcp://127.0.0.1:0"; }},
       {"NodeOptions::busy_poll", [](auto& o) { o.busy_poll = -1ns; }},
       {"NodeOptions::busy_poll", [](auto& o) { o.busy_poll = 2s; }},
-      {"NodeOptions::ping_after", [](auto& o) { o.ping_after = o.dead_after = Duration::max(); }},
-      {"NodeOptions::dead_after", [](auto& o) { o.dead_after = Duration::max(); }},
+      {"NodeOptions::liveness.ping_after", [](auto& o) { o.liveness.ping_after = o.liveness.dead_after = Duration::max(); }},
+      {"NodeOptions::liveness.dead_after", [](auto& o) { o.liveness.dead_after = Duration::max(); }},
       {"NodeOptions::num_worker_threads", [](auto& o) { o.num_worker_threads = -1; }},
       {"NodeOptions::num_worker_threads", [](auto& o) { o.num_worker_threads = 1025; }},
       {"NodeOptions::call_timeout", [](auto& o) { o.call_timeout = 0s; }},
@@ -65,13 +65,13 @@ TEST_CASE("every option out of its range is refused by its name") {
       {"NodeOptions::join_timeout", [](auto& o) { o.join_timeout = 0s; }},
       {"NodeOptions::expose_within", [](auto& o) { o.expose_within = -1ns; }},
       {"NodeOptions::shutdown_timeout", [](auto& o) { o.shutdown_timeout = -1ns; }},
-      {"NodeOptions::ping_after", [](auto& o) { o.ping_after = 999us; }},
-      {"NodeOptions::dead_after", [](auto& o) { o.dead_after = 999ms; }},
-      {"NodeOptions::max_frame_bytes", [](auto& o) { o.max_frame_bytes = 65535; }},
-      {"NodeOptions::max_frame_bytes",
-       [](auto& o) { o.max_frame_bytes = (std::uint64_t{1} << 32) + 1; }},
-      {"NodeOptions::max_payload_bytes", [](auto& o) { o.max_payload_bytes = 0; }},
-      {"NodeOptions::max_payload_bytes", [](auto& o) { o.max_payload_bytes = ~std::uint64_t{0}; }},
+      {"NodeOptions::liveness.ping_after", [](auto& o) { o.liveness.ping_after = 999us; }},
+      {"NodeOptions::liveness.dead_after", [](auto& o) { o.liveness.dead_after = 999ms; }},
+      {"NodeOptions::limits.max_frame_bytes", [](auto& o) { o.limits.max_frame_bytes = 65535; }},
+      {"NodeOptions::limits.max_frame_bytes",
+       [](auto& o) { o.limits.max_frame_bytes = (std::uint64_t{1} << 32) + 1; }},
+      {"NodeOptions::limits.max_payload_bytes", [](auto& o) { o.limits.max_payload_bytes = 0; }},
+      {"NodeOptions::limits.max_payload_bytes", [](auto& o) { o.limits.max_payload_bytes = ~std::uint64_t{0}; }},
       {"NodeOptions::name", [](auto& o) { o.name = std::string(256, 'x'); }},
       {"NodeOptions::name", [](auto& o) { o.name = std::string("a\0b", 3); }},
       {"NodeOptions::join", [](auto& o) { o.join = "file://relative"; }},
@@ -149,9 +149,9 @@ TEST_CASE("a node without a name gets one from its rank") {
   CHECK(names.size() == 5000);
   options.seed = 7;
   CHECK(completed(options).name != completed(options).name);
-  options.loop = std::make_shared<VirtualLoop>();
+  options.simulation.loop = std::make_shared<VirtualLoop>();
   CHECK(completed(options).name == completed(options).name);
-  options.loop = nullptr;
+  options.simulation.loop = nullptr;
   options.name = "mine";
   CHECK(completed(options).name == "mine");
 }

@@ -82,7 +82,7 @@ struct Server {
   explicit Server(const CallLimits& limits, std::uint64_t seed = 7) : world(seed), random(seed) {
     world.network->set_link({.latency = std::chrono::milliseconds(1)});
     NodeOptions options = world.options("server");
-    options.call_limits = limits;
+    options.limits.calls = limits;
     node.emplace(std::move(options));
     node->expose("work", [this] { return processors.work(time_of_work()); });
   }

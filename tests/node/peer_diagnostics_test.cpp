@@ -251,9 +251,9 @@ TEST_CASE("calls that were refused, and not yet told of, are told of at the node
   DiagnosticsWorld w;
   const test::ReportedLines reported;
   NodeOptions options = w.world.joining("c");
-  options.call_limits = {.accepted = 1};
-  options.log_level = LogLevel::warning;
-  options.log_sink = reported.sink();
+  options.limits.calls = {.accepted = 1};
+  options.logging.level = LogLevel::warning;
+  options.logging.sink = reported.sink();
   Node c(std::move(options));
   w.expose(c);
   const auto kept = w.a.call<int()>("c", "never");

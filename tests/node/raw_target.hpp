@@ -20,9 +20,9 @@ struct RawTarget {
 
   Node make(LogLevel log_level) const {
     NodeOptions options = world.options("root");
-    options.log_level = log_level;
-    options.max_frame_bytes = 64 * 1024;
-    options.max_payload_bytes = 64 * 1024;
+    options.logging.level = log_level;
+    options.limits.max_frame_bytes = 64 * 1024;
+    options.limits.max_payload_bytes = 64 * 1024;
     Node made(options);
     made.expose("twice", twice);
     made.expose("size", [](const Bytes& bytes) { return bytes.size(); });

@@ -59,7 +59,7 @@ class Caller {
   Caller(const VirtualWorld& world, std::string name, std::string callee)
       : world_(world), callee_(std::move(callee)), tries_(world, callee_), node_([&] {
           NodeOptions options = world.joining(std::move(name));
-          options.log_sink = tries_.sink();
+          options.logging.sink = tries_.sink();
           return options;
         }()) {}
 
@@ -142,7 +142,7 @@ struct Storm {
   Storm& operator=(const Storm&) = delete;
 
   static NodeOptions quiet(NodeOptions options) {
-    options.log_level = LogLevel::off;
+    options.logging.level = LogLevel::off;
     return options;
   }
 
@@ -250,7 +250,7 @@ TEST_CASE("promise 2: 200 nodes whose root is not there yet try ever more rarely
   for (int i = 0; i < nodes_joining; ++i) {
     const Tries& of_one = tries.emplace_back(world, "inproc://world");
     NodeOptions options = world.joining("node" + std::to_string(i));
-    options.log_sink = of_one.sink();
+    options.logging.sink = of_one.sink();
     joining.push_back(Node::start(options));
   }
   world.run_for(30s);
@@ -280,7 +280,7 @@ TEST_CASE(
   const Node client = world.join("client");
   const Tries tries(world, "client");
   NodeOptions options = world.joining("server");
-  options.log_sink = tries.sink();
+  options.logging.sink = tries.sink();
   const Node server(options);
   server.expose("add", [](int a, int b) { return a + b; });
   CHECK(client.call<int(int, int)>("server", "add", 1, 2).get() == 3);
@@ -303,7 +303,7 @@ TEST_CASE(
     peer.expose("add", [](int a, int b) { return a + b; });
     const Tries tries(world, "peer");
     NodeOptions options = world.joining("caller");
-    options.log_sink = tries.sink();
+    options.logging.sink = tries.sink();
     options.seed = seed;
     const Node caller(options);
     REQUIRE(caller.call<int(int, int)>("peer", "add", 1, 2).get() == 3);

@@ -163,7 +163,7 @@ TEST_CASE("a peer that lives and has forgotten the session makes its calls Unkno
   Node root = world.root();
   Node a = world.join("a");
   NodeOptions impatient = world.joining("b");
-  impatient.dead_after = 1s;
+  impatient.liveness.dead_after = 1s;
   Node b(std::move(impatient));
   int ran = 0;
   Promise<int> never;

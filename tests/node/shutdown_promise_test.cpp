@@ -227,7 +227,7 @@ TEST_CASE("promise 8: over real sockets, nodes start and end with calls under wa
     std::vector<std::unique_ptr<Serving>> nodes;
     const auto options = [&](NodeOptions how) {
       how.shutdown_timeout = std::chrono::milliseconds(random() % 3);
-      how.log_level = LogLevel::off;
+      how.logging.level = LogLevel::off;
       return how;
     };
     nodes.push_back(std::make_unique<Serving>(options(test::real_root("a", 2))));

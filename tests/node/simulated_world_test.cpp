@@ -37,7 +37,7 @@ TEST_CASE("nodes of a simulated world find and call each other") {
 TEST_CASE("a paused host answers when it goes on") {
   SimulatedWorld world;
   NodeOptions patient;
-  patient.dead_after = std::chrono::minutes(10);
+  patient.liveness.dead_after = std::chrono::minutes(10);
   const Node server(world.options("server", patient));
   const Node client(world.options("client", patient));
   server.expose<&doubled>();

@@ -12,8 +12,8 @@ using Pair = test::CallingPair;
 TEST_CASE("a call that is too large is refused where it is made, and the next call works") {
   Pair pair;
   NodeOptions options = pair.world.joining("small");
-  options.max_frame_bytes = 64 * 1024;
-  options.max_payload_bytes = 64 * 1024;
+  options.limits.max_frame_bytes = 64 * 1024;
+  options.limits.max_payload_bytes = 64 * 1024;
   const Node small(options);
   pair.b.expose("length", [](const std::string& text) { return text.size(); });
   pair.b.expose("size", [](const Bytes& bytes) { return bytes.size(); });
@@ -26,7 +26,7 @@ TEST_CASE("a call that is too large is refused where it is made, and the next ca
   CHECK_FALSE(may_have_run(text.error()));
   CHECK_THAT(text.message(), Catch::Contains("length' to b is too large") &&
                                  Catch::Contains("65536") &&
-                                 Catch::Contains("NodeOptions::max_frame_bytes"));
+                                 Catch::Contains("NodeOptions::limits.max_frame_bytes"));
   const auto bytes = outcome(small.call<Size>("b", "size", Bytes::allocate(65537)));
   CHECK(bytes.code() == ErrorCode::invalid_argument);
   CHECK_THAT(bytes.message(), Catch::Contains("max_payload_bytes"));
@@ -40,7 +40,7 @@ TEST_CASE("a call that is too large is refused where it is made, and the next ca
 TEST_CASE("a result that is too large fails the call, which has run, and the next call works") {
   Pair pair;
   NodeOptions options = pair.world.joining("small");
-  options.max_frame_bytes = 64 * 1024;
+  options.limits.max_frame_bytes = 64 * 1024;
   const Node small(options);
   small.expose("text", [](std::size_t size) { return std::string(size, 'x'); });
   const auto result =
@@ -74,8 +74,8 @@ TEST_CASE("the names of functions over one connection are limited, and calls go 
 TEST_CASE("what a peer refuses as too large costs the connection, not the process") {
   Pair pair;
   NodeOptions options = pair.world.joining("small");
-  options.max_frame_bytes = 64 * 1024;
-  options.max_payload_bytes = 64 * 1024;
+  options.limits.max_frame_bytes = 64 * 1024;
+  options.limits.max_payload_bytes = 64 * 1024;
   const Node small(options);
   small.expose("length", [](const std::string& text) { return text.size(); });
   small.expose("size", [](const Bytes& bytes) { return bytes.size(); });
@@ -91,8 +91,8 @@ TEST_CASE("what a peer refuses as too large costs the connection, not the proces
     REQUIRE_FALSE(bytes);
     CHECK(pair.a.call<&failures::area>("small", 2, 3).get() == 6);
   }
-  CHECK(pair.world.log.contain("NodeOptions::max_frame_bytes"));
-  CHECK(pair.world.log.contain("NodeOptions::max_payload_bytes"));
+  CHECK(pair.world.log.contain("NodeOptions::limits.max_frame_bytes"));
+  CHECK(pair.world.log.contain("NodeOptions::limits.max_payload_bytes"));
 }
 
 }  // namespace size_limits_test

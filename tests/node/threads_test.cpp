@@ -274,11 +274,11 @@ TEST_CASE("a continuation can be sent to the workers") {
 
 TEST_CASE("the answer to a ping does not wait for the end of a handler whose output gathers") {
   NodeOptions watchful = test::real_root("a");
-  watchful.ping_after = 100ms;
+  watchful.liveness.ping_after = 100ms;
   const Node a(watchful);
   NodeOptions quiet = test::real_joining(a, "b");  // its own pings would take the note along
-  quiet.dead_after = 60s;
-  quiet.ping_after = 30s;
+  quiet.liveness.dead_after = 60s;
+  quiet.liveness.ping_after = 30s;
   const Node b(quiet);
   std::promise<void> noted;
   a.expose("note", [&noted] { noted.set_value(); });

@@ -59,8 +59,8 @@ struct Host {
 
  private:
   NodeOptions with_sink(NodeOptions options) {
-    options.log_level = LogLevel::warning;
-    options.log_sink = [this](LogLevel /*level*/, std::string_view line) {
+    options.logging.level = LogLevel::warning;
+    options.logging.sink = [this](LogLevel /*level*/, std::string_view line) {
       warnings.emplace_back(line);
     };
     return options;
@@ -69,8 +69,8 @@ struct Host {
 
 TEST_CASE("who does not say hello is dropped after 5 s, however patient the node is with peers") {
   Host host([](NodeOptions options) {
-    options.dead_after = 60s;
-    options.ping_after = 30s;
+    options.liveness.dead_after = 60s;
+    options.liveness.ping_after = 30s;
     return options;
   });
   const Peers early = host.connect(3);

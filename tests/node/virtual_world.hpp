@@ -48,10 +48,10 @@ class VirtualWorld {
     options.name = std::move(name);
     options.rank = 0;
     options.join = "inproc://world";
-    options.loop = loop;
+    options.simulation.loop = loop;
     options.transports = {inproc_transport(network)};
-    options.log_level = LogLevel::debug;
-    options.log_sink = log.sink();
+    options.logging.level = LogLevel::debug;
+    options.logging.sink = log.sink();
     options.expose_within = Duration::zero();
     options.seed = ++seeds_;
     return options;

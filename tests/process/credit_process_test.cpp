@@ -55,9 +55,9 @@ struct Offering {
   Offering()
       : node([] {
           NodeOptions options = test::real_root("root", 1);
-          options.log_level = LogLevel::off;
-          options.dead_after = 300s;  // nothing here waits for that
-          options.max_outstanding_bytes = kCredit;
+          options.logging.level = LogLevel::off;
+          options.liveness.dead_after = 300s;  // nothing here waits for that
+          options.limits.max_outstanding_bytes = kCredit;
           return options;
         }()),
         peer([this] {

@@ -46,9 +46,9 @@ struct Watched {
     };
     NodeOptions options = test::real_root("watcher", 1);
     options.transports = test::transports_of(transport);
-    options.dead_after = dead_after;
-    options.ping_after = dead_after / 5;
-    options.log_level = LogLevel::off;
+    options.liveness.dead_after = dead_after;
+    options.liveness.ping_after = dead_after / 5;
+    options.logging.level = LogLevel::off;
     const std::string name = is_unix ? "unix-abstract:batchrpc-dead-" + std::to_string(::getpid()) +
                                            (we_connect ? "c" : "a")
                                      : "tcp://127.0.0.1:0";

@@ -25,7 +25,7 @@ using test::outcome;
 
 NodeOptions root_options() {
   NodeOptions options = test::real_root("root", 1);
-  options.log_level = LogLevel::off;
+  options.logging.level = LogLevel::off;
   return options;
 }
 
@@ -40,7 +40,7 @@ Future<int> add(const Node& node) { return node.call<int(int, int)>("peer", "add
 
 TEST_CASE("calls to a process that is killed end at once, and its successor is called again") {
   NodeOptions options = root_options();
-  options.dead_after = 60s;  // nothing here waits for that
+  options.liveness.dead_after = 60s;  // nothing here waits for that
   options.transports = test::transports_of(GENERATE(test::Sockets::all, test::Sockets::tcp));
   const Node root(options);
   for (int round = 0; round < 3; ++round) {

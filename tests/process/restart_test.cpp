@@ -28,8 +28,8 @@ int add(const Node& node, const std::string& peer) {
 
 TEST_CASE("promise 8: a peer that calls exit() or abort() with calls under way ends them all") {
   NodeOptions options = test::real_root("root", 1);
-  options.log_level = LogLevel::off;
-  options.dead_after = 60s;  // nothing here waits for that
+  options.logging.level = LogLevel::off;
+  options.liveness.dead_after = 60s;  // nothing here waits for that
   const Node root(options);
   root.expose("add", [](int a, int b) { return a + b; });
   for (const std::string way : {"exit", "abort", "exit", "abort"}) {
@@ -58,7 +58,7 @@ TEST_CASE("promise 9: a root process that is killed and started again is found b
   options.name = "member";
   options.rank = -1;
   options.join = join.substr(5);
-  options.log_level = LogLevel::off;
+  options.logging.level = LogLevel::off;
   const Node member(options);
   member.expose("add", [](int a, int b) { return a + b; });
   Child other({"serving_node", "name=other", "rank=-1", join});
@@ -91,9 +91,9 @@ TEST_CASE("promise 9: a root process that is killed and started again is found b
 
 TEST_CASE("promise 9: a process that is stopped gives its name to its successor") {
   NodeOptions options = test::real_root("root", 1);
-  options.log_level = LogLevel::off;
-  options.dead_after = 60s;  // nothing here waits for that
-  options.ping_after = 100ms;
+  options.logging.level = LogLevel::off;
+  options.liveness.dead_after = 60s;  // nothing here waits for that
+  options.liveness.ping_after = 100ms;
   const Node root(options);
   root.expose("add", [](int a, int b) { return a + b; });
   const auto start = [&] {

@@ -25,9 +25,9 @@ TEST_CASE("of processes that are killed 200 times, users and owners, no referenc
   constexpr int kChildren = 3;
   constexpr int kKills = 200;
   NodeOptions options = test::real_root("root");
-  options.log_level = LogLevel::off;
-  options.dead_after = 1s;
-  options.ping_after = 100ms;
+  options.logging.level = LogLevel::off;
+  options.liveness.dead_after = 1s;
+  options.liveness.ping_after = 100ms;
   const Node root(options);
   kept::Thing::alive = 0;
   const auto keeper = std::make_shared<kept::Keeper>(root, 1);

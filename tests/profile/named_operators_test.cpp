@@ -8,7 +8,7 @@
 #include "batchrpc/trace/operator_source.hpp"
 #include "node/virtual_world.hpp"
 
-// What a node does with NodeOptions::operators.
+// What a node does with NodeOptions::profiling.operators.
 namespace batchrpc {
 namespace named_operators_test {
 

@@ -252,7 +252,7 @@ TEST_CASE("a node that is not to be profiled answers, and tells nothing") {
 TEST_CASE("a result that is too large is recorded with the error that its caller gets") {
   Pair pair;
   NodeOptions options = pair.world.joining("small");
-  options.max_frame_bytes = 64 * 1024;
+  options.limits.max_frame_bytes = 64 * 1024;
   const Node small{std::move(options)};
   small.expose("large", [] { return std::vector<double>(100'000); });
   const Profiler profiler(*pair.a);
@@ -267,7 +267,7 @@ TEST_CASE("a failing call's record goes as far as its frame has room, and the se
   const Node c = pair.world.join("c");
   c.expose("leaf", [] {});
   NodeOptions options = pair.world.joining("small");
-  options.max_frame_bytes = 64 * 1024;
+  options.limits.max_frame_bytes = 64 * 1024;
   const Node small{std::move(options)};
   small.expose("many", [&]() -> Future<void> {
     std::vector<Future<void>> calls;
@@ -276,7 +276,7 @@ TEST_CASE("a failing call's record goes as far as its frame has room, and the se
     return when_all(std::move(calls)).then([] { throw std::runtime_error("no"); });
   });
   NodeOptions caller = pair.world.joining("caller");
-  caller.max_frame_bytes = 64 * 1024;
+  caller.limits.max_frame_bytes = 64 * 1024;
   const Node from{std::move(caller)};
   const Profiler profiler(from);
   CHECK_FALSE(test::outcome(from.call<void()>("small", "many")));

@@ -145,7 +145,7 @@ void ReferenceProgram::run() {
   };
   NodeOptions quiet{.shutdown_timeout = Duration::zero(), .log_sink = [](auto, auto) {}};
   quiet.call_timeout = 20s;
-  if (std::getenv("BATCHRPC_TRACE") != nullptr) quiet.log_level = LogLevel::debug;  // NOLINT
+  if (std::getenv("BATCHRPC_TRACE") != nullptr) quiet.logging.level = LogLevel::debug;  // NOLINT
   for (int host = 0; host < hosts_; ++host) {
     const auto life = lives_.emplace_back(begin_life(host));
     live(life, Node(world_.options(life->name, quiet)));
@@ -237,7 +237,7 @@ void ReferenceProgram::kill(int host) {
     const auto next = begin_life(host);
     lives_.at(static_cast<std::size_t>(host)) = next;
     NodeOptions quiet{.shutdown_timeout = Duration::zero(), .log_sink = [](auto, auto) {}};
-    if (std::getenv("BATCHRPC_TRACE") != nullptr) quiet.log_level = LogLevel::debug;  // NOLINT
+    if (std::getenv("BATCHRPC_TRACE") != nullptr) quiet.logging.level = LogLevel::debug;  // NOLINT
     Node::start(world_.options(next->name, quiet)).then([this, next](Result<Node> node) {
       if (!node) return complain(next->name + " could not join: " + node.message());
       if (!next->dead) live(next, std::move(node).value());

@@ -110,7 +110,7 @@ TEST_CASE("R4: what another node has kept alive is there again for one that retu
 TEST_CASE("R4: the lease is a setting, and not shorter than a peer may be silent") {
   VirtualWorld world;
   NodeOptions options = world.options("owner");
-  options.rref_lease = 12s;
+  options.liveness.rref_lease = 12s;
   const Node owner(options);
   const Node user = world.join("user");
   Counter::alive = 0;
@@ -122,7 +122,7 @@ TEST_CASE("R4: the lease is a setting, and not shorter than a peer may be silent
   CHECK(Counter::alive == 1);
   world.run_for(6s);
   CHECK(Counter::alive == 0);
-  options.rref_lease = Duration::zero();
+  options.liveness.rref_lease = Duration::zero();
   CHECK_THROWS_WITH(Node(options), Catch::Contains("rref_lease"));
 }
 
@@ -131,7 +131,7 @@ TEST_CASE("R4: whoever logs that a lease is over may look at what is held") {
   std::optional<Node> owner;
   std::size_t left = 1;
   NodeOptions options = world.options("owner");
-  options.log_sink = [&](LogLevel /*level*/, std::string_view line) {
+  options.logging.sink = [&](LogLevel /*level*/, std::string_view line) {
     if (line.find("are released") != std::string_view::npos)
       left = rref_report(*owner).owned.size();
   };

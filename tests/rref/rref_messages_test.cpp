@@ -312,7 +312,7 @@ TEST_CASE("a peer that tells of objects without end, and reads nothing, fills no
   const test::VirtualWorld world;
   const ObjectWorld::LastTasks last_tasks{world};
   NodeOptions options = world.options("root");
-  options.max_outstanding_bytes = 64 * 1024;
+  options.limits.max_outstanding_bytes = 64 * 1024;
   const Node root(options);
   test::expose_objects(root);
   world.network->set_link("raw", "root", {.capacity = 4096});

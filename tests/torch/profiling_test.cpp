@@ -83,7 +83,7 @@ TEST_CASE("operators of a function of the program's are recorded, for profiled c
   CHECK(without.recording().calls.at(0).operators.empty());
 }
 
-TEST_CASE("a node without NodeOptions::operators tells of calls, and of no operators") {
+TEST_CASE("a node without NodeOptions::profiling.operators tells of calls, and of no operators") {
   Three nodes;
   const Node plain = nodes.world.join("plain");
   plain.expose("rands", [] { return torch::rand({2, 2}); });

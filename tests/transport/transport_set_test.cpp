@@ -128,7 +128,7 @@ TEST_CASE("transports that no node can have are refused") {
   for (const auto& factory : built_in_transports()) {
     CHECK_THROWS_WITH(
         TransportSet({factory}, {.loop = std::make_shared<VirtualLoop>(), .node = "node"}),
-        Contains("NodeOptions::loop"));
+        Contains("NodeOptions::simulation.loop"));
   }
 }
 

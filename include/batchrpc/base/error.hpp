@@ -227,7 +227,7 @@ class BATCHRPC_EXPORT OwnerLost final : public detail::TypedError<ErrorCode::own
   ~OwnerLost() override;
 };
 /// The object of an RRef is gone: its owner did not hear from this node for longer than the lease
-/// (NodeOptions::rref_lease), and no other node referred to it. Create another object.
+/// (NodeOptions::liveness.rref_lease), and no other node referred to it. Create another object.
 class BATCHRPC_EXPORT RRefExpired final
     : public detail::TypedError<ErrorCode::rref_expired, false> {
  public:

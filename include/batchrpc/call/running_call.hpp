@@ -57,7 +57,7 @@ struct DidNotRun {
   std::exception_ptr error;
 };
 
-/// What a call takes up at its node (NodeOptions::call_limits). It is destroyed when the call is
+/// What a call takes up at its node (NodeOptions::limits.calls). It is destroyed when the call is
 /// answered.
 class BATCHRPC_EXPORT AdmissionPermit {
  public:

@@ -85,7 +85,7 @@ struct BatcherMetrics {
   BATCHRPC_EXPORT void add(const BatcherMetrics& other);  ///< adds the metrics of `other`
 };
 
-/// The calls that a node has accepted (NodeOptions::call_limits). All zero without limits.
+/// The calls that a node has accepted (NodeOptions::limits.calls). All zero without limits.
 struct QueueMetrics {
   bool limited = false;       ///< whether there are limits
   std::size_t accepted = 0;   ///< accepted calls, waiting or running

@@ -87,7 +87,7 @@ class BATCHRPC_EXPORT Peer {
 
   /// Returns a future that is ready when the peer would accept a call with `bytes` bytes of
   /// arguments, payloads included, rather than refuse it with Overloaded
-  /// (NodeOptions::max_outstanding_bytes). Make the call in a continuation or at once: the room is
+  /// (NodeOptions::limits.max_outstanding_bytes). Make the call in a continuation or at once: the room is
   /// not reserved for long.
   ///
   /// Waits for one peer are served in order. Those of handlers go before others, and wait until the

@@ -15,7 +15,7 @@ struct RRefHolder {
   std::uint64_t incarnation = 0;  ///< differs between two nodes that had the same name
   std::size_t objects = 0;        ///< number of objects of the type that it holds
   Duration held_for{};            ///< how long it has held the oldest of them
-  bool away = false;  ///< dead or out of reach: its RRefs expire (NodeOptions::rref_lease)
+  bool away = false;  ///< dead or out of reach: its RRefs expire (NodeOptions::liveness.rref_lease)
 };
 
 /// The objects of one type that a node owns.

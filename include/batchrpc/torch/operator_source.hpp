@@ -8,7 +8,7 @@ namespace detail {
 class OperatorSource;
 }  // namespace detail
 
-/// For NodeOptions::operators: has the operators of LibTorch that a node's calls run recorded for
+/// For NodeOptions::profiling.operators: has the operators of LibTorch that a node's calls run recorded for
 /// profilers, its own and those of its callers, and shows the calls that it makes to LibTorch's own
 /// profiler (docs/profiling.md).
 ///
