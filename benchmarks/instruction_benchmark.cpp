@@ -104,7 +104,7 @@ class Pair {
     options.join = place;
     options.transports = {rpc::unix_transport()};
     options.io_context = &io_;
-    options.seed = static_cast<std::uint64_t>(rank) + 1;
+    options.simulation.seed = static_cast<std::uint64_t>(rank) + 1;
     return rpc::Node::start(std::move(options));
   }
 

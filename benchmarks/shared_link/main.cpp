@@ -47,7 +47,7 @@ rpc::NodeOptions node_options(const std::string& address) {
   options.join = address;
   options.transports = {rpc::tcp_transport()};
   options.limits.max_outstanding_bytes = std::uint64_t{8}
-                                  << 30;  // the payload is not all that is unfinished
+                                         << 30;  // the payload is not all that is unfinished
   return options;
 }
 

@@ -62,8 +62,8 @@ class World {
   }
   static rpc::NodeOptions agent_node(const GroupOptions& group) {
     rpc::NodeOptions node = node_options(group);
-    node.call_timeout = rpc::Duration::max();  // an episode takes what it takes
-    node.operators = rpc::torch_operators();   // for the traces of the status page
+    node.call_timeout = rpc::Duration::max();           // an episode takes what it takes
+    node.profiling.operators = rpc::torch_operators();  // for the traces of the status page
     if (!group.status.empty()) add_status_page(node, group.status);
     return node;
   }

@@ -29,7 +29,7 @@ rpc::NodeOptions node_options(const PpoOptions& options, const std::string& join
           .rank = rank,
           .world_size = options.workers + 1,
           .join = join,
-          .log_level = rpc::LogLevel::error};
+          .logging = {.level = rpc::LogLevel::error}};
 }
 
 // Adds the program's options to errors, which use the library's words.

@@ -26,7 +26,7 @@ rpc::NodeOptions node_options(const ProfileExampleOptions& options) {
           .world_size = 3,
           .join = options.meeting_place,
           .num_worker_threads = options.worker_threads,
-          .operators = rpc::torch_operators()};
+          .profiling = {.operators = rpc::torch_operators()}};
 }
 
 // Serves until worker0, which gathers this process's records, is gone.

@@ -11,7 +11,7 @@ void IncomingCall::refuse_late() {
 
 RunningCall* WaitingCall::begin() && {
   note_begun();
-  if (!detail::ContextAccess::call(context())->start()) return nullptr;  // it was cancelled
+  if (!ContextAccess::call(context())->start()) return nullptr;  // it was cancelled
   if (is_late()) {
     refuse_late();
     return nullptr;

@@ -21,7 +21,8 @@ struct MessageLimits {
   std::uint64_t payload_bytes = 0;
 };
 [[nodiscard]] inline MessageLimits limits_of(const NodeOptions& options) noexcept {
-  return {.frame_bytes = options.limits.max_frame_bytes, .payload_bytes = options.limits.max_payload_bytes};
+  return {.frame_bytes = options.limits.max_frame_bytes,
+          .payload_bytes = options.limits.max_payload_bytes};
 }
 
 /// The number of steps that one message may ask for, so that the answer always fits: 1 GiB of

@@ -22,7 +22,7 @@ NodeCore::NodeCore(NodeOptions options)
       threads_(options_),
       statistics_(*loop()),
       addresses_(options_, identity_, loop()),
-      tracer_(incarnation(), options_.operators),
+      tracer_(incarnation(), options_.profiling.operators),
       calls_(std::make_unique<CallDispatcher>(
           CallDispatcher::Environment{.node = name(),
                                       .functions = functions_,

@@ -14,7 +14,9 @@ std::uint64_t new_incarnation(std::uint64_t seed) {
 }  // namespace
 
 NodeIdentity::NodeIdentity(const NodeOptions& options)
-    : options_(options), incarnation_(new_incarnation(options.seed)), rank_(options.rank) {}
+    : options_(options),
+      incarnation_(new_incarnation(options.simulation.seed)),
+      rank_(options.rank) {}
 
 PeerIdentity NodeIdentity::as_peer() const {
   return {.name = options_.name, .rank = rank(), .incarnation = incarnation_};

@@ -54,7 +54,7 @@ std::shared_ptr<Workers> workers_for(const NodeOptions& options, const std::shar
 
 NodeThreads::NodeThreads(const NodeOptions& options)
     : options_(options),
-      origin_(options.simulation.loop                    ? Origin::given
+      origin_(options.simulation.loop         ? Origin::given
               : options.io_context != nullptr ? Origin::embedded
                                               : Origin::own),
       loop_(loop_for(options)),

@@ -66,10 +66,10 @@ void take_environment(NodeOptions& options) {
 
 // Differs between containers, also with equal process ids and with one seed for all.
 std::string random_text(const NodeOptions& options) {
-  const bool in_tests = options.simulation.loop && options.seed != 0;
+  const bool in_tests = options.simulation.loop && options.simulation.seed != 0;
   std::random_device device;
-  const std::uint64_t number =
-      in_tests ? std::mt19937_64(~options.seed)() : std::uint64_t{device()} << 32 | device();
+  const std::uint64_t number = in_tests ? std::mt19937_64(~options.simulation.seed)()
+                                        : std::uint64_t{device()} << 32 | device();
   std::array<char, 16> digits{};
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number, 16).ptr;
   return {digits.data(), end};
@@ -99,20 +99,24 @@ NodeOptions completed(NodeOptions options) {
   check(options.join_timeout > Duration::zero(), "join_timeout", "must be positive");
   check(options.expose_within >= Duration::zero(), "expose_within", "must not be negative");
   check(options.shutdown_timeout >= Duration::zero(), "shutdown_timeout", "must not be negative");
-  check(options.liveness.ping_after >= std::chrono::milliseconds(1) && options.liveness.ping_after <= kLongestSilence,
-        "ping_after", "must be from 1 ms to 365 days");
-  check(options.liveness.dead_after >= options.liveness.ping_after && options.liveness.dead_after <= kLongestSilence,
-        "dead_after", "must be from ping_after to 365 days");
-  check(options.liveness.rref_lease >= std::chrono::milliseconds(1) && options.liveness.rref_lease <= kLongestSilence,
-        "rref_lease", "must be from 1 ms to 365 days");
-  check(options.limits.max_frame_bytes >= 64 * 1024 && options.limits.max_frame_bytes <= std::uint64_t{1} << 32,
-        "max_frame_bytes", "must be from 64 KiB to 4 GiB");
-  check(
-      options.limits.max_payload_bytes >= 64 * 1024 && options.limits.max_payload_bytes <= std::uint64_t{1} << 48,
-      "max_payload_bytes", "must be from 64 KiB to 256 TiB");
+  check(options.liveness.ping_after >= std::chrono::milliseconds(1) &&
+            options.liveness.ping_after <= kLongestSilence,
+        "liveness.ping_after", "must be from 1 ms to 365 days");
+  check(options.liveness.dead_after >= options.liveness.ping_after &&
+            options.liveness.dead_after <= kLongestSilence,
+        "liveness.dead_after", "must be from ping_after to 365 days");
+  check(options.liveness.rref_lease >= std::chrono::milliseconds(1) &&
+            options.liveness.rref_lease <= kLongestSilence,
+        "liveness.rref_lease", "must be from 1 ms to 365 days");
+  check(options.limits.max_frame_bytes >= 64 * 1024 &&
+            options.limits.max_frame_bytes <= std::uint64_t{1} << 32,
+        "limits.max_frame_bytes", "must be from 64 KiB to 4 GiB");
+  check(options.limits.max_payload_bytes >= 64 * 1024 &&
+            options.limits.max_payload_bytes <= std::uint64_t{1} << 48,
+        "limits.max_payload_bytes", "must be from 64 KiB to 256 TiB");
   check(options.limits.max_outstanding_bytes >= 64 * 1024 &&
             options.limits.max_outstanding_bytes <= std::uint64_t{1} << 48,
-        "max_outstanding_bytes", "must be from 64 KiB to 256 TiB");
+        "limits.max_outstanding_bytes", "must be from 64 KiB to 256 TiB");
   check(options.name.size() <= kMaxNodeName && options.name.find('\0') == std::string::npos, "name",
         "must have at most 255 bytes, none of them zero");
   check(options.io_context == nullptr || !options.simulation.loop, "io_context",
@@ -124,7 +128,8 @@ NodeOptions completed(NodeOptions options) {
   }
   check(!joins_by_file(options) || join_file(options).starts_with('/'), "join",
         "has a relative path after file://; write an absolute one, as in file:///tmp/run1");
-  if (options.transports.empty() && !options.simulation.loop) options.transports = built_in_transports();
+  if (options.transports.empty() && !options.simulation.loop)
+    options.transports = built_in_transports();
   return options;
 }
 

@@ -17,10 +17,10 @@ void NodeCore::expose_recorded_calls() {
       if (!core) throw ShutDown("the node is shut down");
       Page page;
       page.received = core->loop()->now().time_since_epoch().count();
-      if (!core->options().profiling) {
+      if (!core->options().profiling.enabled) {
         throw NotFound(
             "node " + core->name() +
-            " does not share its recorded calls; set NodeOptions::profiling on that node");
+            " does not share its recorded calls; set NodeOptions::profiling.enabled on that node");
       }
       const CallTracer::Shown shown = look(core->tracer(), CallTracer::Position{store, call});
       page.calls.reserve(shown.calls.size());

@@ -10,7 +10,8 @@ namespace batchrpc {
 void PeerTable::tick() {
   drop_half_open();
   const auto silent_limit =
-      (options_.liveness.dead_after + options_.liveness.ping_after - Duration(1)) / options_.liveness.ping_after;
+      (options_.liveness.dead_after + options_.liveness.ping_after - Duration(1)) /
+      options_.liveness.ping_after;
   std::vector<std::shared_ptr<Session>> sessions;
   {
     const std::lock_guard lock(mutex_);

@@ -24,10 +24,10 @@ std::exception_ptr ObjectTable::gone_error(const ObjectId& object) const {
 }
 
 std::exception_ptr ObjectTable::expired_error() const {
-  return std::make_exception_ptr(
-      RRefExpired("the object behind this RRef was released by " + node_.name() +
-                  ", which had not heard from its holders for NodeOptions::liveness.rref_lease; create "
-                  "a new one"));
+  return std::make_exception_ptr(RRefExpired(
+      "the object behind this RRef was released by " + node_.name() +
+      ", which had not heard from its holders for NodeOptions::liveness.rref_lease; create "
+      "a new one"));
 }
 
 std::exception_ptr ObjectTable::restarted_error() const {

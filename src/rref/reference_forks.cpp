@@ -79,8 +79,8 @@ void References::message_over(std::uint64_t number) noexcept {
   // A reply may still be in flight. It may use another connection than its call, until that
   // connection counts as dead. The arrival of a call's handles is being confirmed.
   at->second.ask_from =
-      node_.loop()->coarse_now() +
-      (at->second.as_reply ? 2 * node_.options().liveness.dead_after : node_.options().liveness.ping_after);
+      node_.loop()->coarse_now() + (at->second.as_reply ? 2 * node_.options().liveness.dead_after
+                                                        : node_.options().liveness.ping_after);
 }
 
 void References::taken_back(std::uint64_t number) noexcept {
@@ -176,7 +176,8 @@ bool References::has_ended(Sent& sent, const PeerStanding& receiver, TimePoint n
   const NodeOptions& options = node_.options();
   if (sent.reference->link()->is_lost()) return true;
   // A receiver that could reach the owner has notified it by now.
-  if (now >= sent.ask_from + std::max(options.liveness.rref_lease, options.liveness.dead_after)) return true;
+  if (now >= sent.ask_from + std::max(options.liveness.rref_lease, options.liveness.dead_after))
+    return true;
   // This node is its receiver, and has not decoded it.
   if (sent.receiver == node_.name()) return now >= sent.ask_from;
   if (sent.incarnation == 0) sent.incarnation = receiver.incarnation;

@@ -12,8 +12,8 @@
 
 namespace batchrpc {
 
-/// Decides whether a session has room for another call (NodeOptions::limits.max_outstanding_bytes), and
-/// queues the callers that wait for room: docs/decisions/0016. Callers that are handlers have a
+/// Decides whether a session has room for another call (NodeOptions::limits.max_outstanding_bytes),
+/// and queues the callers that wait for room: docs/decisions/0016. Callers that are handlers have a
 /// queue of their own. Their calls count only the bytes that have not left yet. The peer reads
 /// those whatever it waits for, so calls that call back never wait for each other. Not thread-safe,
 /// except has_waits().

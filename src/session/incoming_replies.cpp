@@ -38,10 +38,11 @@ detail::Ref<const detail::CallExtras> IncomingCalls::extras_of(
   detail::Ref<detail::CallExtras> extras(new detail::CallExtras);
   extras->trace = body.trace;
   extras->metadata = std::move(body.metadata);
-  const bool told = body.record != wire::RecordWish::none && link_->options().profiling;
+  const bool told = body.record != wire::RecordWish::none && link_->options().profiling.enabled;
   if (told || sink) {
     extras->recording = std::make_shared<detail::CallRecording>(
-        link_->loop(), body.record == wire::RecordWish::operators, link_->options().operators);
+        link_->loop(), body.record == wire::RecordWish::operators,
+        link_->options().profiling.operators);
   }
   if (sink) {
     const wire::Hello self = link_->host().own_hello();

@@ -69,9 +69,10 @@ void SessionLink::refuse_size(const Encoder& encoder, const std::string& what) c
   throw InvalidArgument(
       what + " is too large: " + std::to_string(encoder.words().size() * sizeof(Word)) +
       " bytes and " + std::to_string(bytes_of(encoder.payloads())) +
-      " bytes of payloads; the limits are " + std::to_string(options().limits.max_frame_bytes) + " and " +
-      std::to_string(options().limits.max_payload_bytes) +
-      " (NodeOptions::limits.max_frame_bytes, max_payload_bytes); send large data as Bytes or tensors, "
+      " bytes of payloads; the limits are " + std::to_string(options().limits.max_frame_bytes) +
+      " and " + std::to_string(options().limits.max_payload_bytes) +
+      " (NodeOptions::limits.max_frame_bytes, max_payload_bytes); send large data as Bytes or "
+      "tensors, "
       "which travel as payloads");
 }
 

@@ -134,11 +134,12 @@ NodeOptions SimulatedWorld::options(const std::string& host, NodeOptions others)
     if (host != state_->root) others.rank = -1;
   }
   if (others.join.empty()) others.join = "inproc://world";
-  others.loop = life->loop;
+  others.simulation.loop = life->loop;
   others.transports = {inproc_transport(state_->network)};
-  if (others.seed == 0) others.seed = mixed(state_->seed, ++state_->seeds);
+  if (others.simulation.seed == 0) others.simulation.seed = mixed(state_->seed, ++state_->seeds);
   others.logging.sink = [life = std::weak_ptr(life), chronicle = state_->chronicle,
-                     sink = std::move(others.logging.sink)](LogLevel level, std::string_view line) {
+                         sink = std::move(others.logging.sink)](LogLevel level,
+                                                                std::string_view line) {
     const auto living = life.lock();
     if (!living || living->over) return;
     chronicle->write("log " + std::string(line));

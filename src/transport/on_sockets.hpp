@@ -12,9 +12,10 @@ namespace batchrpc::detail {
 inline std::shared_ptr<SocketLoop> socket_loop_of(const TransportContext& context,
                                                   const char* factory) {
   if (auto loop = std::dynamic_pointer_cast<SocketLoop>(context.loop)) return loop;
-  throw InvalidArgument(std::string("NodeOptions::transports: ") + factory +
-                        " needs a loop with sockets; leave NodeOptions::simulation.loop empty, or give it a "
-                        "SocketLoop");
+  throw InvalidArgument(
+      std::string("NodeOptions::transports: ") + factory +
+      " needs a loop with sockets; leave NodeOptions::simulation.loop empty, or give it a "
+      "SocketLoop");
 }
 
 }  // namespace batchrpc::detail

@@ -196,7 +196,7 @@ TEST_CASE("a worker that is too slow loses the steps of both buffers, and comes 
 
 TEST_CASE("no more steps are asked for than the answer's frame has room for") {
   EnvWorld world(1, {.length = 1});
-  Node driver(world.world.options("small", {.max_frame_bytes = 65536}));
+  Node driver(world.world.options("small", {.limits = {.max_frame_bytes = 65536}}));
   VectorEnv envs(driver, world.options(4, 1, Autoreset::same_step));
   EnvBatch batch = envs.reset();
   constexpr std::size_t kMost = (65536 - 4096) / 4 / 33;

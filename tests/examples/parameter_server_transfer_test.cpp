@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 
 constexpr std::int64_t kElements = 4 << 20;
 constexpr std::uint64_t kBytes = kElements * sizeof(float);
-const rpc::NodeOptions kQuiet{.log_level = rpc::LogLevel::off};
+const rpc::NodeOptions kQuiet{.logging = {.level = rpc::LogLevel::off}};
 
 struct FarTrainer {
   FarTrainer(rpc::SimulatedWorld& world, int index)

@@ -42,7 +42,7 @@ class World {
                       .rank = rank,
                       .join = "inproc://parameters",
                       .transports = {rpc::inproc_transport(network_)},
-                      .log_level = rpc::LogLevel::off});
+                      .logging = {.level = rpc::LogLevel::off}});
   }
   [[nodiscard]] ParameterServer& server() { return *server_; }
 

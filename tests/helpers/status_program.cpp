@@ -41,7 +41,7 @@ class Observer {
       : node_({.name = "observer" + std::to_string(rank),
                .rank = rank,
                .join = agent,
-               .log_level = rpc::LogLevel::error}),
+               .logging = {.level = rpc::LogLevel::error}}),
         failing_(std::move(failing)),
         thread_([this, rank] { play(rank); }) {
     node_.expose<&run_episode>();
@@ -82,7 +82,7 @@ int main(int argc, char** argv) {
   rpc::Node agent({.name = "agent",
                    .join = "tcp://127.0.0.1:0",
                    .status = rpc::status_page(argc > 1 ? argv[1] : "127.0.0.1:0"),
-                   .log_level = rpc::LogLevel::error});
+                   .logging = {.level = rpc::LogLevel::error}});
   const rpc::Batcher<int(int)> select_action({.max_size = 3, .max_wait = 1ms},
                                              [](const std::vector<int>& states) {
                                                std::this_thread::sleep_for(200us);

@@ -194,7 +194,7 @@ TEST_CASE("promise 1: 10^5 calls through a proxy that cuts real connections run 
   Node root({.name = "root",
              .join = tcp ? "tcp://127.0.0.1:0" : "unix-abstract:" + name,
              .transports = test::transports_of(tcp ? test::Sockets::tcp : test::Sockets::unix_only),
-             .dead_after = 30s});  // on a machine that may be busy
+             .liveness = {.dead_after = 30s}});  // on a machine that may be busy
   test::CuttingProxy proxy(
       {.target = Address::parse(root.address()),
        .listen = Address::parse(tcp ? "tcp://127.0.0.1:0" : "unix-abstract:" + name + "-proxy"),
@@ -204,7 +204,7 @@ TEST_CASE("promise 1: 10^5 calls through a proxy that cuts real connections run 
           .rank = -1,
           .join = proxy.address().to_string(),
           .transports = test::transports_of(tcp ? test::Sockets::tcp : test::Sockets::unix_only),
-          .dead_after = 30s});
+          .liveness = {.dead_after = 30s}});
   const std::size_t calls = tcp ? 50'000 : 10'000;  // each way
   Traffic there(a, root, calls);
   Traffic back(root, a, calls);

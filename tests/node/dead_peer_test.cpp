@@ -151,8 +151,8 @@ TEST_CASE("promise 6: a peer that stands still, is cut off, or has no power is f
   for (int phase = 0; phase < 20; ++phase) {
     SimulatedWorld world(static_cast<std::uint64_t>(phase) + 1);
     world.network().set_link({.latency = 1ms, .jitter = 1ms});
-    const Node a(world.options("a", {.log_level = LogLevel::off}));
-    const Node b(world.options("b", {.log_level = LogLevel::off}));
+    const Node a(world.options("a", {.logging = {.level = LogLevel::off}}));
+    const Node b(world.options("b", {.logging = {.level = LogLevel::off}}));
     std::vector<Promise<void>> promises;
     b.expose("never", [&] { return promises.emplace_back().get_future(); });
     b.expose("tick", [] {});

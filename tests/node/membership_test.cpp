@@ -152,7 +152,8 @@ TEST_CASE("a peer that the group has lost is not sought by who waits for it") {
   VirtualWorld world;
   std::map<std::string, int> tries;
   const auto counting = [&](NodeOptions options) {
-    options.logging.sink = [&tries, name = options.name](LogLevel /*level*/, std::string_view line) {
+    options.logging.sink = [&tries, name = options.name](LogLevel /*level*/,
+                                                         std::string_view line) {
       if (line.find("connecting to c") != std::string_view::npos) ++tries[name];
     };
     return options;

@@ -56,8 +56,10 @@ TEST_CASE("every option out of its range is refused by its name") {
       {"NodeOptions::join", [](auto& o) { o.rank = 1, o.join = "tcp://127.0.0.1:0"; }},
       {"NodeOptions::busy_poll", [](auto& o) { o.busy_poll = -1ns; }},
       {"NodeOptions::busy_poll", [](auto& o) { o.busy_poll = 2s; }},
-      {"NodeOptions::liveness.ping_after", [](auto& o) { o.liveness.ping_after = o.liveness.dead_after = Duration::max(); }},
-      {"NodeOptions::liveness.dead_after", [](auto& o) { o.liveness.dead_after = Duration::max(); }},
+      {"NodeOptions::liveness.ping_after",
+       [](auto& o) { o.liveness.ping_after = o.liveness.dead_after = Duration::max(); }},
+      {"NodeOptions::liveness.dead_after",
+       [](auto& o) { o.liveness.dead_after = Duration::max(); }},
       {"NodeOptions::num_worker_threads", [](auto& o) { o.num_worker_threads = -1; }},
       {"NodeOptions::num_worker_threads", [](auto& o) { o.num_worker_threads = 1025; }},
       {"NodeOptions::call_timeout", [](auto& o) { o.call_timeout = 0s; }},
@@ -71,7 +73,8 @@ TEST_CASE("every option out of its range is refused by its name") {
       {"NodeOptions::limits.max_frame_bytes",
        [](auto& o) { o.limits.max_frame_bytes = (std::uint64_t{1} << 32) + 1; }},
       {"NodeOptions::limits.max_payload_bytes", [](auto& o) { o.limits.max_payload_bytes = 0; }},
-      {"NodeOptions::limits.max_payload_bytes", [](auto& o) { o.limits.max_payload_bytes = ~std::uint64_t{0}; }},
+      {"NodeOptions::limits.max_payload_bytes",
+       [](auto& o) { o.limits.max_payload_bytes = ~std::uint64_t{0}; }},
       {"NodeOptions::name", [](auto& o) { o.name = std::string(256, 'x'); }},
       {"NodeOptions::name", [](auto& o) { o.name = std::string("a\0b", 3); }},
       {"NodeOptions::join", [](auto& o) { o.join = "file://relative"; }},
@@ -147,7 +150,7 @@ TEST_CASE("a node without a name gets one from its rank") {
   for (int i = 0; i < 5000; ++i)
     names.insert(completed(options).name);
   CHECK(names.size() == 5000);
-  options.seed = 7;
+  options.simulation.seed = 7;
   CHECK(completed(options).name != completed(options).name);
   options.simulation.loop = std::make_shared<VirtualLoop>();
   CHECK(completed(options).name == completed(options).name);

@@ -304,7 +304,7 @@ TEST_CASE(
     const Tries tries(world, "peer");
     NodeOptions options = world.joining("caller");
     options.logging.sink = tries.sink();
-    options.seed = seed;
+    options.simulation.seed = seed;
     const Node caller(options);
     REQUIRE(caller.call<int(int, int)>("peer", "add", 1, 2).get() == 3);
     tries.forget();

@@ -53,7 +53,7 @@ class VirtualWorld {
     options.logging.level = LogLevel::debug;
     options.logging.sink = log.sink();
     options.expose_within = Duration::zero();
-    options.seed = ++seeds_;
+    options.simulation.seed = ++seeds_;
     return options;
   }
   /// Options of a node that joins the root.

@@ -41,7 +41,7 @@ class Source final : public detail::OperatorSource {
 };
 
 Node with(NodeOptions options, const Source& source) {
-  options.operators = &source;
+  options.profiling.operators = &source;
   return Node(std::move(options));
 }
 

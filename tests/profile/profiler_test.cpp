@@ -236,7 +236,7 @@ TEST_CASE("a batch's rows say so, and have what its handler caused") {
 TEST_CASE("a node that is not to be profiled answers, and tells nothing") {
   Pair pair;
   NodeOptions options = pair.world.joining("shy");
-  options.profiling = false;
+  options.profiling.enabled = false;
   const Node shy{std::move(options)};
   shy.expose("slow", [&] { pair.world.loop->advance(3ms); });
   const Profiler of_shy(shy, {.answered = true});

@@ -16,7 +16,7 @@ TEST_CASE("promise 9: a member that was cut off from the root hears what it has 
   const Duration cut_after = GENERATE(Duration(1h), Duration(1600ms));
   SimulatedWorld world;
   const auto quiet = [&world](const char* host) {
-    return Node(world.options(host, {.log_sink = [](auto, auto) {}}));
+    return Node(world.options(host, {.logging = {.sink = [](auto, auto) {}}}));
   };
   const Node root = quiet("root");
   const Node member = quiet("member");

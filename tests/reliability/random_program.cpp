@@ -85,13 +85,13 @@ RandomProgram::~RandomProgram() {
 }
 
 NodeOptions RandomProgram::options_of(Life& life) {
-  NodeOptions options{.shutdown_timeout = Duration::zero(), .log_sink = [](auto, auto) {}};
+  NodeOptions options{.shutdown_timeout = Duration::zero(), .logging = {.sink = [](auto, auto) {}}};
   options.call_timeout = 10s;
   if (std::getenv("BATCHRPC_TRACE") != nullptr) options.logging.level = LogLevel::debug;  // NOLINT
   if (life.limited) {
     options.limits.calls = {.accepted = 2 + below(12),
-                           .running = 1 + below(3),
-                           .order = one_in(2) ? QueueOrder::fifo : QueueOrder::earliest_deadline};
+                            .running = 1 + below(3),
+                            .order = one_in(2) ? QueueOrder::fifo : QueueOrder::earliest_deadline};
   }
   options = world_.options(life.name, std::move(options));
   life.loop = options.simulation.loop;

@@ -143,7 +143,7 @@ void ReferenceProgram::run() {
     if (one_in(3)) options.capacity = 1000 + below(60'000);
     return options;
   };
-  NodeOptions quiet{.shutdown_timeout = Duration::zero(), .log_sink = [](auto, auto) {}};
+  NodeOptions quiet{.shutdown_timeout = Duration::zero(), .logging = {.sink = [](auto, auto) {}}};
   quiet.call_timeout = 20s;
   if (std::getenv("BATCHRPC_TRACE") != nullptr) quiet.logging.level = LogLevel::debug;  // NOLINT
   for (int host = 0; host < hosts_; ++host) {
@@ -236,7 +236,7 @@ void ReferenceProgram::kill(int host) {
   world_.after(some_time(12s), [this, host] {
     const auto next = begin_life(host);
     lives_.at(static_cast<std::size_t>(host)) = next;
-    NodeOptions quiet{.shutdown_timeout = Duration::zero(), .log_sink = [](auto, auto) {}};
+    NodeOptions quiet{.shutdown_timeout = Duration::zero(), .logging = {.sink = [](auto, auto) {}}};
     if (std::getenv("BATCHRPC_TRACE") != nullptr) quiet.logging.level = LogLevel::debug;  // NOLINT
     Node::start(world_.options(next->name, quiet)).then([this, next](Result<Node> node) {
       if (!node) return complain(next->name + " could not join: " + node.message());

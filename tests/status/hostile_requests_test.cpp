@@ -79,7 +79,7 @@ class Requests {
 
 // Several connections at a time, so that client and server need not wait for one another with each.
 TEST_CASE("10^5 malformed requests are answered, refused or dropped, and the page goes on") {
-  const Node node({.name = "target", .log_level = LogLevel::error});
+  const Node node({.name = "target", .logging = {.level = LogLevel::error}});
   const StatusServer page(node);
   constexpr int kClients = 4;
   constexpr int kAtOnce = 10;

@@ -31,7 +31,7 @@ using Json = nlohmann::json;
 
 /// A node with a page, and one that calls it.
 struct Pair {
-  Node server{{.name = "server", .status = status_page(), .log_level = LogLevel::error}};
+  Node server{{.name = "server", .status = status_page(), .logging = {.level = LogLevel::error}}};
   Node client{{.name = "client", .rank = -1, .join = server.address()}};
   std::string page = server.status_address();
 

@@ -21,7 +21,7 @@ struct Three {
     b.expose("plain", [](int number) { return number; });
   }
   static Node with_operators(NodeOptions options) {
-    options.operators = torch_operators();
+    options.profiling.operators = torch_operators();
     return Node(std::move(options));
   }
   test::VirtualWorld world;

@@ -18,8 +18,8 @@ namespace batchrpc {
 
 /// The node on which a callable is exposed, for callables that take calls themselves, such as a
 /// Batcher (detail::HostedAccess). A host may be used on any thread, also after the node's end,
-/// which it does not delay. After it, tasks and handlers that it is given are destroyed, and no peer
-/// is live. Thread-safe.
+/// which it does not delay. After it, tasks and handlers that it is given are destroyed, and no
+/// peer is live. Thread-safe.
 class BATCHRPC_EXPORT Host {
  public:
   Host() = default;

@@ -43,8 +43,8 @@ enum class QueueOrder : unsigned char {
 ///
 /// A call beyond `accepted` is refused at once with Overloaded, which estimates from measured run
 /// times when half of the calls before it will be done. A call is also refused if its wait would
-/// take more than half of the time that its run leaves: this avoids running calls whose callers have
-/// given up. An expired call never starts.
+/// take more than half of the time that its run leaves: this avoids running calls whose callers
+/// have given up. An expired call never starts.
 struct CallLimits {
   std::size_t accepted = 0;           ///< calls that wait or run, in all
   std::size_t accepted_per_peer = 0;  ///< calls that wait or run, of each peer
@@ -55,8 +55,8 @@ struct CallLimits {
   /// Calls that run at once, of each peer. Calls beyond that wait, and calls of other peers pass
   /// them.
   std::size_t running_per_peer = 0;
-  /// The order of the queue. With earliest_deadline, calls of one object with different timeouts may
-  /// start in another order than they were made.
+  /// The order of the queue. With earliest_deadline, calls of one object with different timeouts
+  /// may start in another order than they were made.
   QueueOrder order = QueueOrder::fifo;
 };
 
@@ -65,14 +65,14 @@ struct NodeLimits {
   /// The largest frame: the arguments, or the result, of one call, without payloads. In bytes. A
   /// larger frame is refused before memory is allocated for it.
   std::uint64_t max_frame_bytes = std::uint64_t{64} << 20;
-  /// The most bytes of payloads (tensors, Bytes) of one call's arguments or result. More are refused
-  /// in the same way.
+  /// The most bytes of payloads (tensors, Bytes) of one call's arguments or result. More are
+  /// refused in the same way.
   std::uint64_t max_payload_bytes = std::uint64_t{4} << 30;
   /// The credit of each peer, in bytes, at least 64 KiB. Calls with so many bytes, payloads
   /// included, may be unfinished, and may be kept here until the peer has acknowledged them. A call
   /// beyond that fails with Overloaded, or waits by Peer::wait_for_credit(). A call that is larger
-  /// by itself is sent when at most half of the credit is used. As many bytes of replies may be kept
-  /// here until the peer has acknowledged them. Beyond that, the peer's calls are refused with
+  /// by itself is sent when at most half of the credit is used. As many bytes of replies may be
+  /// kept here until the peer has acknowledged them. Beyond that, the peer's calls are refused with
   /// Overloaded.
   std::uint64_t max_outstanding_bytes = std::uint64_t{1} << 30;
   /// What is refused, and what waits, when more calls arrive than this node can run.
@@ -197,9 +197,9 @@ struct NodeOptions {
 /// NotSent, Overloaded and the callee's ShutDown are always retried, if the call surely never ran.
 /// PeerLost, Unknown, and an Overloaded of a call that has begun are retried if the function is
 /// idempotent. All other errors, TimedOut too, go to the caller at once: all attempts together have
-/// the call's timeout. Retries are for short peaks. A node retries at most a tenth of its calls that
-/// ask for retries, and ten that it has saved up. Beyond that, the error goes to the caller and says
-/// so. To wait for a peer that is away, use Node::wait_for_peer().
+/// the call's timeout. Retries are for short peaks. A node retries at most a tenth of its calls
+/// that ask for retries, and ten that it has saved up. Beyond that, the error goes to the caller
+/// and says so. To wait for a peer that is away, use Node::wait_for_peer().
 ///
 /// The arguments are encoded once and kept until the call has ended, payloads without a copy. Each
 /// attempt goes to the peer by its name, even if the peer was restarted meanwhile. Calls that carry
@@ -211,8 +211,8 @@ struct RetryOptions {
   /// and is not shorter than Overloaded::retry_after(). If it would end after the call's deadline,
   /// the error goes to the caller at once.
   Duration backoff = std::chrono::milliseconds(100);
-  /// Whether running the function twice has the effect of running it once. Then a call that may have
-  /// run is retried, too.
+  /// Whether running the function twice has the effect of running it once. Then a call that may
+  /// have run is retried, too.
   bool idempotent = false;
 };
 
@@ -232,14 +232,14 @@ struct CallOptions {
   /// Whether a call that is made in a handler is independent of the handler's call: neither the
   /// deadline nor the cancellation of that call applies.
   bool detached = false;
-  /// Whether dropping the call's future cancels the call (Future::cancel), unless somebody waits for
-  /// it. The future of `then()` is another one.
+  /// Whether dropping the call's future cancels the call (Future::cancel), unless somebody waits
+  /// for it. The future of `then()` is another one.
   bool cancel_when_dropped = false;
   /// Whether and how a failed call is retried. The default is not to.
   RetryOptions retry{};
   /// Small pairs that travel with the call (CallContext::metadata): at most 64, of 8 KiB together,
-  /// with keys that are not empty. Beyond that, the call fails with InvalidArgument. Read only while
-  /// the call is made.
+  /// with keys that are not empty. Beyond that, the call fails with InvalidArgument. Read only
+  /// while the call is made.
   std::span<const MetadataEntry> metadata{};
   /// Whether a call that is made in a handler also carries the metadata of the handler's call. They
   /// follow its own, as far as there is room. A key that it has itself is not repeated.

@@ -175,10 +175,9 @@ RRef<typename detail::ConstructorTraits<Constructor>::Class> Node::create(PeerRe
 
 template <auto F, class... Args>
 auto Node::create(PeerRef peer, Args&&... args) const {
-  static_assert(
-      !std::is_member_function_pointer_v<decltype(F)>,
-      "a method creates an object through the handle of its own object: "
-      "handle.create<&T::method>(...)");
+  static_assert(!std::is_member_function_pointer_v<decltype(F)>,
+                "a method creates an object through the handle of its own object: "
+                "handle.create<&T::method>(...)");
   using Traits = detail::FunctionTraits<decltype(F)>;
   using T = typename detail::MadeObject<typename Traits::Result>::Class;
   return RRef<T>(detail::create_by<T>(*this, detail::factory_name<F>(), detail::function_name<F>(),

@@ -87,8 +87,8 @@ class BATCHRPC_EXPORT Peer {
 
   /// Returns a future that is ready when the peer would accept a call with `bytes` bytes of
   /// arguments, payloads included, rather than refuse it with Overloaded
-  /// (NodeOptions::limits.max_outstanding_bytes). Make the call in a continuation or at once: the room is
-  /// not reserved for long.
+  /// (NodeOptions::limits.max_outstanding_bytes). Make the call in a continuation or at once: the
+  /// room is not reserved for long.
   ///
   /// Waits for one peer are served in order. Those of handlers go before others, and wait until the
   /// peer has read, not until it has answered. Fails as a call would if the peer is not known or

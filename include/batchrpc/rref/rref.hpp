@@ -45,7 +45,8 @@ struct RRefAccess;
 /// not run:
 ///
 /// - OwnerLost: the owner has ended or was restarted, so the object no longer exists;
-/// - RRefExpired: this node was out of the owner's reach for longer than NodeOptions::liveness.rref_lease,
+/// - RRefExpired: this node was out of the owner's reach for longer than
+/// NodeOptions::liveness.rref_lease,
 ///   and the object no longer exists;
 /// - InvalidArgument: the object is not a T;
 /// - NotFound: the object's creation never reached its owner, or failed there.

@@ -59,8 +59,8 @@ struct CallRecord {
   TimePoint replied{};  ///< the whole reply had arrived
   TimePoint ended{};    ///< the reply was decoded, or the call had failed
   /// @}
-  /// On the callee's clock. All zero if the callee sent no times (NodeOptions::profiling), or the
-  /// call failed before.
+  /// On the callee's clock. All zero if the callee sent no times (NodeOptions::profiling.enabled),
+  /// or the call failed before.
   /// @{
   TimePoint received{};  ///< the whole call had arrived
   TimePoint begun{};     ///< a thread had started it, or a batcher had taken it
