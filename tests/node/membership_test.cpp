@@ -241,12 +241,16 @@ TEST_CASE("a membership handler is called until it is taken back, and may do any
     if (change.joined) (void)root.call<int()>(change.peer.name, "nothing there");
     subscription.cancel();
   });
-  root.on_membership([](const MembershipChange& /*change*/) { throw 42; });
+  const MembershipSubscription other =
+      root.on_membership([](const MembershipChange& /*change*/) { throw 42; });
   const Node a = world.join("a");
   const Node b = world.join("b");
   world.run_for(1s);
   CHECK(calls == 1);
   CHECK(world.log.contain("a handler of membership changes threw"));
+  other.cancel();
+  other.cancel();
+  MembershipSubscription().cancel();
 }
 
 TEST_CASE("a node that dies while others wait for the world to be complete is replaced") {
