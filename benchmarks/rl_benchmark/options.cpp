@@ -55,7 +55,7 @@ T one_of(const std::string& name, const std::string& text, const std::map<std::s
   std::string all;
   for (const auto& [word, value] : words)
     all += (all.empty() ? "" : ", ") + word;
-  refuse(name, text, "none of " + all);
+  refuse(name, text, "not one of " + all);
 }
 
 // The original's words.

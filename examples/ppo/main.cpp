@@ -44,7 +44,7 @@ int run(int argc, const char* const* argv) {
     std::cout << ppo::progress_line(point) << std::endl;
   };
   if (options->rank) {
-    say("waits at " + options->join + " for at most a minute until all " +
+    say("waiting at " + options->join + " for at most a minute until all " +
         std::to_string(options->workers + 1) + " processes have joined (--rank 0 to " +
         std::to_string(options->workers) + ")" +
         (*options->rank > 0 ? ", or joins a running training" : ""));
