@@ -1,5 +1,5 @@
-# Commands that show that the programs run, one a line: "<seconds allowed> <shell command>". .ci/run reads them.
-# Every example is here; cartpole starts cartpole_observer.
+# Commands that show that the programs run, one per line: "<seconds allowed> <shell command>". .ci/run reads them.
+# Every example is listed; cartpole starts cartpole_observer.
 example_lines=(
   '20 folder=$(mktemp -d); add 1 file://$folder/join & other=$!; add 0 file://$folder/join; wait $other; rm -r $folder'
   '20 folder=$(mktemp -d); serve file://$folder/join >$folder/log & server=$!; until grep -q serving $folder/log; do sleep 0.1; done; kill -TERM $server; wait $server; rm -r $folder'

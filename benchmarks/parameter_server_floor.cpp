@@ -77,7 +77,7 @@ class Descriptor {
     while (size > 0) {
       const ssize_t got = ::read(value_, to, size);
       check(got >= 0, "read");
-      if (got == 0) throw std::runtime_error("the other side has closed the connection");
+      if (got == 0) throw std::runtime_error("the peer closed the connection");
       to += got;
       size -= static_cast<std::size_t>(got);
     }

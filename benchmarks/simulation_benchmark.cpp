@@ -43,7 +43,7 @@ double calls_per_second(int under_way) {
 
 int main() {
   for (const int under_way : {1, 16, 256}) {
-    std::cout << under_way << " calls under way: " << static_cast<long>(calls_per_second(under_way))
+    std::cout << under_way << " calls in flight: " << static_cast<long>(calls_per_second(under_way))
               << " calls/s\n";
   }
 }

@@ -16,7 +16,7 @@ int usage(const std::string& what) {
 
 int main(int argc, char** argv) {
   const std::string rank_text = argc > 1 ? argv[1] : "";
-  if (argc > 3 || (rank_text != "0" && rank_text != "1")) return usage("which rank?");
+  if (argc > 3 || (rank_text != "0" && rank_text != "1")) return usage("RANK must be 0 or 1");
   const int rank = rank_text == "0" ? 0 : 1;
   try {
     rpc::Node node({.name = "worker" + std::to_string(rank),

@@ -72,7 +72,7 @@ void use(const rpc::Node& node) {
   notify_holders(node, 1);
 
   explorer = {};  // the explorer ends, and its handle with it
-  std::cout << "the explorer is let go\n";
+  std::cout << "the explorer is released\n";
   notify_holders(node, 0);
 }
 

@@ -23,9 +23,9 @@ int work(int milliseconds) {
 }
 
 int usage(const std::string& what) {
-  std::cerr << "usage: serve [ADDRESS [SECONDS]]   (where others join, by default "
-               "tcp://127.0.0.1:29500; "
-               "how long it finishes calls at the end, by default 10 s)\nserve: "
+  std::cerr << "usage: serve [ADDRESS [SECONDS]]   (ADDRESS: where others join, by default "
+               "tcp://127.0.0.1:29500; SECONDS: time to finish calls at the end, by default 10)\n"
+               "serve: "
             << what << '\n';
   return 2;
 }
@@ -36,7 +36,7 @@ int main(int argc, char** argv) {
   try {
     if (argc == 3) seconds = std::stod(argv[2]);
   } catch (const std::logic_error&) {
-    return usage(std::string(argv[2]) + " is not a time in seconds");
+    return usage(std::string(argv[2]) + " is not a number of seconds");
   }
   if (!(seconds >= 0 && seconds < 1e6))
     return usage("the time must be from 0 to a million seconds");

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Prints the revision that a change is compared with, or nothing where none is known: where this branch left
-# origin's main branch; on that branch itself, the last commit made a day or more before the newest one.
+# Prints the revision that a change is compared with, or nothing if none is known. On a branch it is the point where the
+# branch left origin's main branch. On main itself it is the last commit made at least a day before the newest one.
 #
 #   scripts/base_revision.sh              the revision
 #   scripts/base_revision.sh --changed    the files that differ from it and still exist

@@ -15,4 +15,4 @@ for entry in json.load(open(sys.argv[1] + "/compile_commands.json")):
     if "/generated/" not in entry["file"]:
         print(re.sub(r" -o \S+ -c ", " -fsyntax-only ", entry["command"]))
 END
-echo "alone: each file is valid by itself"
+echo "alone: each file compiles on its own"

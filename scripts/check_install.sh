@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the static and the shared library into a temporary prefix, and builds and runs the
-# programs of tests/downstream against each; then the program that has batchrpc as a subdirectory. Compiles
+# programs of tests/downstream against each; then it builds the program that has batchrpc as a subdirectory. Compiles
 # README's excerpt and those on tensors, futures, late answers, retries, completion tokens and tests in docs/getting-started.md,
 # builds and runs the test in docs/testing.md. Checks the requested version, the shared libraries' SONAME, and that a subdirectory adds
 # no tests or programs.
@@ -14,7 +14,7 @@ torch=${BATCHRPC_DOWNSTREAM_TORCH:-AUTO}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 passed=0
-as_release=(-DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=20)  # as its preset, so that ccache has most
+as_release=(-DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=20)  # like its preset, so that ccache has most files
 
 run() {  # run <name> <command>
   if ! timeout 60 "${@:2}"; then
@@ -30,10 +30,10 @@ build_downstream() {  # build_downstream <project> <build folder> [cmake argumen
   cmake --build "$2" >/dev/null
 }
 
-check_refusal() {  # check_refusal <component that is not there> <what find_package says of it>
+check_refusal() {  # check_refusal <missing component> <find_package's message about it>
   if cmake -G Ninja -S tests/downstream/components -B "$work/refused-$1-$kind" -DCMAKE_PREFIX_PATH="$prefix" \
     -DWANTED="$1" &>"$work/refusal"; then
-    echo "install: find_package(batchrpc COMPONENTS $1) finds it, $kind" >&2
+    echo "install: find_package(batchrpc COMPONENTS $1) found a component that was not installed ($kind)" >&2
     exit 1
   fi
   run "refusal of component $1, $kind" grep -qF "$2" <(tr -s ' \n' ' ' <"$work/refusal")
@@ -81,7 +81,7 @@ for kind in release shared; do
   run "find_package(batchrpc $version), $kind" cmake -G Ninja -S tests/downstream/core -B "$work/version-$kind" \
     -DCMAKE_PREFIX_PATH="$prefix" -DEXCERPTS="$work/excerpts" -DBATCHRPC_WANTED="$version"
   if cmake -S tests/downstream/core -B "$work/version-$kind" -DBATCHRPC_WANTED=999 &>"$work/refusal"; then
-    echo "install: find_package(batchrpc 999) takes $version" >&2
+    echo "install: find_package(batchrpc 999) accepted version $version" >&2
     exit 1
   fi
   run "refusal of version 999, $kind" grep -q 'requested version "999"' "$work/refusal"
@@ -104,7 +104,7 @@ build_downstream subdirectory "$work/subdirectory" "${as_release[@]}" -DBATCHRPC
 run "subdirectory" "$work/subdirectory/subdirectory"
 targets=$(cmake --build "$work/subdirectory" --target help)
 if grep -E '^(test_|header_checks|add:|cartpole|call_benchmark)' <<<"$targets"; then
-  echo "install: as a subdirectory, batchrpc adds these targets, but must not" >&2
+  echo "install: as a subdirectory, batchrpc must not add these targets" >&2
   exit 1
 fi
 passed=$((passed + 1))

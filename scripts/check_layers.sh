@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# Checks the rules of CONTRIBUTING.md that a compiler does not: includes point down, the core includes no
-# component, a component only those that it links, public headers show no library's types but the
-# standard's, and only the transport sleeps or asks a clock.
+# Checks the rules of CONTRIBUTING.md that a compiler does not check: includes point down; the core includes no
+# component; a component includes only components that it links; public headers use only types of the standard
+# library; and only the transport sleeps or asks a clock.
 # Prints each violation as file:line: what. A line marked NOLINT(layers) is let through.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Comments and strings may say what code may not, so they are cut out first.
+# Comments and strings may contain forbidden words, so they are cut out first.
 git ls-files -z -co --exclude-standard 'include/**.hpp' 'src/**.hpp' 'src/**.cpp' |
   xargs -0 -r awk '
     BEGIN {
-      # Layers of one rank do not include each other. The last two ranks are the components: what they link
-      # beside the core is said here as in src/CMakeLists.txt.
+      # Layers of one rank do not include each other. The last two ranks are the components. What they link
+      # besides the core is listed here as in src/CMakeLists.txt.
       count = split("base,trace,future,wire,transport,metrics,call,batch recording rref,session,peers dispatch,node,env profile testing,status torch", ranks, ",")
       links["env"] = links["profile"] = links["testing"] = " "
       links["status"] = " profile "

@@ -40,12 +40,12 @@ def main():
             file, _, anchor = link.partition("#")
             target = (page.parent / file).resolve() if file else page
             if not target.exists():
-                broken.append(f"{name}: {link}: there is no such file")
+                broken.append(f"{name}: {link}: no such file")
             elif anchor and target.suffix == ".md" and anchor not in anchors(target):
                 broken.append(f"{name}: {link}: there is no such heading")
     for each in broken:
         print(each)
-    print(f"links: {count} looked at, {len(broken)} broken")
+    print(f"links: {count} checked, {len(broken)} broken")
     sys.exit(1 if broken else 0)
 
 

@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 build=${1:-build/release}
 program=$build/bin/resnet_outputs
 if [ ! -x "$program" ]; then
-  echo "check_resnet: no $program; cmake --build $build --target resnet_outputs makes it" >&2
+  echo "check_resnet: $program is missing; build it with cmake --build $build --target resnet_outputs" >&2
   exit 1
 fi
 exec "${PYTHON:-/usr/bin/python3}" examples/parameter_server/check_resnet.py "$program"

@@ -3,8 +3,7 @@
 #
 #   scripts/check_symbols.sh <libbatchrpc.so>...
 #
-# Templates of the libraries that we use may be there (Asio marks its own as visible), weak as all
-# templates' instances are.
+# Template instances of the libraries that we use are allowed (Asio marks its own as visible); they are weak.
 set -euo pipefail
 
 [ $# -gt 0 ] || { echo "usage: scripts/check_symbols.sh <libbatchrpc.so>..." >&2 && exit 2; }
@@ -16,10 +15,10 @@ for library in "$@"; do
   symbols=$(nm --dynamic --defined-only --demangle --format=just-symbols "$library")
   stray=$(grep -vE "^$linker|^$prefix([^(]* )?$allowed" <<<"$symbols" || true)
   if [ -n "$stray" ]; then
-    echo "symbols: $library defines outside of batchrpc:"
+    echo "symbols: $library defines these symbols outside of namespace batchrpc:"
     echo "$stray"
     bad=1
   fi
 done
-[ "$bad" = 0 ] && echo "symbols: none outside of batchrpc"
+[ "$bad" = 0 ] && echo "symbols: none outside of namespace batchrpc"
 exit "$bad"

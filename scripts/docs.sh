@@ -39,7 +39,7 @@ harmless+='|Compound .*<.*is not documented|potential recursive class relation'
 # Links within pages, and to files that are not part of the reference: scripts/check_links.py checks them.
 harmless+='|\.md:[0-9]+: warning: unable to resolve reference'
 if grep -vE "$harmless" build/doxygen/warnings.txt; then
-  echo "docs: doxygen printed these warnings" >&2
+  echo "docs: doxygen printed these warnings:" >&2
   exit 1
 fi
 echo "docs: build/doxygen/html/index.html"

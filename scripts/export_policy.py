@@ -208,7 +208,7 @@ def parse(argv):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("network", choices=NETWORKS)
     parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("--batch", type=batches, default="1,4,16,64", help="batch sizes of frozen and updatable (any: one package for all)")
+    parser.add_argument("--batch", type=batches, default="1,4,16,64", help="batch sizes of the frozen and updatable forms (any: one package for all sizes)")
     parser.add_argument("--forms", default=",".join(FORMS), help="forms to write, of " + ", ".join(FORMS))
     parser.add_argument("--actions", type=count, help="number of actions")
     parser.add_argument("--device", default="cpu", help="device of compiled packages, such as cuda")
@@ -221,7 +221,7 @@ def parse(argv):
     if unknown := set(arguments.forms) - set(FORMS):
         parser.error(f"--forms: {', '.join(unknown)} is not one of {', '.join(FORMS)}")
     if set(arguments.forms) != {"script"} and not hasattr(torch, "export"):
-        parser.error(f"--forms: PyTorch {torch.__version__} cannot compile packages; give --forms script, or use PyTorch 2.10 or later")
+        parser.error(f"--forms: PyTorch {torch.__version__} cannot compile packages; use --forms script, or PyTorch 2.10 or later")
     if arguments.device.startswith("cuda") and not torch.cuda.is_available():
         parser.error(f"--device {arguments.device}: PyTorch {torch.__version__} finds no GPU")
     return arguments

@@ -41,7 +41,7 @@ fuzz() {  # <target>: in 2 GiB, no block of more than 256 MiB, and no input for 
 passed=0 failed=0 running=0
 declare -A target_of
 trap 'jobs -p | xargs -r kill 2>/dev/null || true' EXIT
-finish() {  # of a target that has ended
+finish() {  # handles a target that has ended
   local status=0 process name log
   wait -n -p process || status=$?
   name=${target_of[$process]} log=build/fuzz/${target_of[$process]}.log
@@ -53,7 +53,7 @@ finish() {  # of a target that has ended
   else
     failed=$((failed + 1))
     echo "$name: FAILED (status $status)"
-    # The report begins with the operation, and ends with the origin of the memory.
+    # The report begins with the operation and ends with the origin of the memory.
     awk '/ERROR: |runtime error: /{told = 1} told' "$log" | head -n 150 | sed 's/^/    /'
     tail -n 8 "$log" | sed 's/^/    /'
   fi

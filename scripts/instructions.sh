@@ -35,7 +35,7 @@ count() {  # <source folder> <case>: instructions a call
   local all
   all=$(valgrind --tool=callgrind --callgrind-out-file=/dev/null --toggle-collect=measured \
     "$1/build/instructions/bin/instruction_benchmark" "$2" "$calls" 2>&1 | sed -nE 's/^==[0-9]+== Collected : ([0-9]+).*/\1/p') || return 1
-  [ "${all:-0}" -ge "$calls" ] || { echo "instructions: $2 in $1 was not counted" >&2 && return 1; }
+  [ "${all:-0}" -ge "$calls" ] || { echo "instructions: case $2 in $1 was not counted" >&2 && return 1; }
   echo $((all / calls))
 }
 
@@ -45,14 +45,14 @@ base=${base:-$(scripts/base_revision.sh)}
 base=${base:-none}
 there=
 if [ "$base" = none ]; then
-  echo "the base is unknown: nothing to compare with"
+  echo "the base revision is unknown; nothing to compare with"
 else
   there=build/instructions/base
   git worktree remove --force "$there" 2>/dev/null || rm -rf "$there"
   git worktree add --quiet --detach "$there" "$base"
   trap "git worktree remove --force $there" EXIT
   if [ ! -e "$there/benchmarks/instruction_benchmark.cpp" ]; then
-    echo "the base, $(git rev-parse --short "$base"), has no such workload: nothing to compare with"
+    echo "the base, $(git rev-parse --short "$base"), has no such workload; nothing to compare with"
     there=
   else
     build "$there"

@@ -31,7 +31,7 @@ if $check; then
       applies=$((applies + 1))
     else
       fails=$((fails + 1))
-      echo "$bug: does not apply any more"
+      echo "$bug: the patch no longer applies"
     fi
   done
   echo "$applies apply, $fails do not"
@@ -61,7 +61,7 @@ try() {  # <bug>: builds and runs the programs
 }
 
 try "without a bug"
-[ "$status" = 0 ] || { echo "$said" | tail -n 40 && echo "fails without a bug, with status $status" && exit 1; }
+[ "$status" = 0 ] || { echo "$said" | tail -n 40 && echo "the programs fail without a planted bug, with status $status" && exit 1; }
 found=0 missed=0
 for bug in "${bugs[@]}"; do
   patch -s -p1 <"$patches/$bug.patch"
@@ -70,7 +70,7 @@ for bug in "${bugs[@]}"; do
   seed=$(grep -oE 'seed [0-9]+' <<<"$said" | head -n 1 || true)
   if [ "$status" = 0 ]; then
     missed=$((missed + 1))
-    echo "$bug: MISSED by $seeds programs"
+    echo "$bug: MISSED by all $seeds programs"
   else
     found=$((found + 1))
     echo "$bug: found by ${seed:-a program that exited with status $status}, in $((SECONDS - start)) s"

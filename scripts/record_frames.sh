@@ -4,7 +4,7 @@
 #
 #   scripts/record_frames.sh [commit]
 #
-# commit: of an earlier version; by default the present sources.
+# commit: a commit of an earlier version; by default the present sources.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -59,7 +59,7 @@ missing=()
 for group in "${groups[@]}"; do
   read -ra packages <<<"${group%%:*}"
   mapfile -t absent < <(printf '%s\n' "${packages[@]}" | grep -vxFf <(echo "$installed"))
-  [ ${#absent[@]} = 0 ] || echo "setup: to install: ${absent[*]} (${group#*: })"
+  [ ${#absent[@]} = 0 ] || echo "setup: packages to install: ${absent[*]} (${group#*: })"
   missing+=("${absent[@]}")
 done
 if [ ${#missing[@]} -gt 0 ]; then
@@ -98,7 +98,7 @@ if [ ! -e "$needs_cuda" ] && [ ! -e "$libtorch/.batchrpc-$version" ]; then
   # PyPI's build for x86-64 needs CUDA.
   if ! /usr/bin/python3 -m venv "$venv" ||
     ! { install_torch --retries 0 --index-url https://download.pytorch.org/whl/cpu || install_torch; }; then
-    echo "setup: pip can get no LibTorch $version here" >&2
+    echo "setup: pip cannot find LibTorch $version for this machine" >&2
     rm -rf "$venv"
     exit 3
   fi
@@ -112,7 +112,7 @@ if [ -e "$torch/lib/libtorch_cuda.so" ] && ! command -v nvcc >/dev/null; then
 fi
 # The packages for exporting policies (scripts/export_policy.py).
 if ! pip_install typing_extensions sympy networkx jinja2 filelock fsspec numpy 'setuptools>=77'; then
-  echo "setup: pip cannot install the packages that PyTorch needs to export policies: their tests are left out" >&2
+  echo "setup: pip cannot install the packages that PyTorch needs to export policies; their tests will be left out" >&2
 fi
 touch "$torch/.batchrpc-$version"
 ln -sfn "$torch" "$libtorch"

@@ -72,7 +72,8 @@ void add_options(CLI::App& app, Options& options, Texts& texts) {
   app.add_option("--work", options.work, "For adaptive: how its handler spends its time")
       ->transform(one_of(kWorks))
       ->default_str("sleep");
-  app.add_option("--latency-target", options.latency_target_ms, "Of adaptive, of the p99, in ms")
+  app.add_option("--latency-target", options.latency_target_ms,
+                 "For adaptive: target for the p99, in ms")
       ->check(between(0.1, 1000.0))
       ->capture_default_str();
   app.add_option("--figures", options.figures, "For sweeps: folder for figures");

@@ -26,7 +26,7 @@ class Channel {
 class EndOfChannel : public std::exception {
  public:
   [[nodiscard]] const char* what() const noexcept override {
-    return "the other end of a floor's connection was closed";
+    return "the peer closed the floor's connection";
   }
 };
 

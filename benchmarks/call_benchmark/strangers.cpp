@@ -229,7 +229,7 @@ void run_strangers(Strangers strangers, const std::string& address) {
     case Strangers::none:
       break;
   }
-  throw std::invalid_argument("there is no such kind of strangers");
+  throw std::invalid_argument("unknown kind of strangers");
 }
 
 }  // namespace call_benchmark

@@ -17,9 +17,9 @@ using examples::between;
 
 std::optional<Options> parse_options(int argc, const char* const* argv) {
   CLI::App app(
-      "Measures environments that are stepped by workers in processes of their own, beside the "
-      "same "
-      "environments stepping freely: the fraction of time spent in steps. Steps sleep or compute.");
+      "Measures environments that are stepped by workers in their own processes, and compares them "
+      "with the same environments stepping freely, by the fraction of time spent in steps. Steps "
+      "sleep or compute.");
   Options options;
   std::vector<std::size_t> buffers{1, 2};
   std::vector<std::string> modes{"sync", "recv"};
@@ -82,17 +82,17 @@ std::optional<Options> parse_options(int argc, const char* const* argv) {
     }
     if (setting.workers * setting.lanes > 4096) {
       throw examples::UsageError("--env-threads: " + std::to_string(setting.lanes) +
-                                 " threads per worker are more than 4096 in total");
+                                 " threads per worker exceed the limit of 4096 in total");
     }
     const std::size_t largest = *std::ranges::max_element(observation_bytes);
     if (setting.envs_per_worker * largest > std::size_t{1} << 30) {
       throw examples::UsageError("--observation-bytes: " + std::to_string(setting.envs_per_worker) +
                                  " observations of " + std::to_string(largest) +
-                                 " bytes are more than 1 GiB per message");
+                                 " bytes exceed the limit of 1 GiB per message");
     }
     if (!options.simulated_nodes.empty() && setting.computes)
       throw examples::UsageError(
-          "--simulate and --compute exclude each other: only steps that sleep can be simulated");
+          "--simulate and --compute cannot be combined: only steps that sleep can be simulated");
     if (!options.json.empty()) examples::check_writable("--json", options.json);
   });
   if (!go) return std::nullopt;

@@ -110,9 +110,9 @@ void print_record(const Options& options, const Record& record) {
   }
   if (beyond > 0.001) {
     std::printf(
-        "More than the free lanes, which were measured before or after: the machine's speed "
-        "varied. "
-        "\n--seconds %g and more --rounds give closer results.\n",
+        "More than the free lanes, which were measured before or after: the speed of the machine "
+        "varied.\n"
+        "--seconds %g and more --rounds give closer results.\n",
         4 * record.setting.seconds);
   }
   std::fflush(stdout);
@@ -148,9 +148,11 @@ void print_beside_published(const Options& options, const std::vector<Record>& r
 void print_simulation(const Options& options, const Simulation& simulation) {
   const Setting& first = options.settings.front();
   std::printf(
-      "\nSIMULATED, not measured, in virtual time, with costs measured on %zu lanes in %zu "
-      "processes, steps of %g ms;\na step lasts %.0f us longer than it should (the mean; it is "
-      "drawn), and the driver takes\n",
+      "\n"
+      "SIMULATED, not measured, in virtual time, with costs measured on %zu lanes in %zu "
+      "processes, steps of %g ms;\n"
+      "a step takes %.0f us longer than it should (the mean of a random value), and the driver "
+      "takes\n",
       first.workers * first.lanes, first.workers, first.step_ms, simulation.costs.front().step_us);
   for (std::size_t i = 0; i < options.variants.size(); ++i) {
     const Costs& costs = simulation.costs[i];
@@ -161,7 +163,9 @@ void print_simulation(const Options& options, const Simulation& simulation) {
         costs.fit_error * 100);
   }
   std::printf(
-      "\nOn this machine, other settings than that one:\n%8s %6s %9s  %-16s %16s %16s %14s\n",
+      "\n"
+      "On this machine, with other settings:\n"
+      "%8s %6s %9s  %-16s %16s %16s %14s\n",
       "workers", "lanes", "step", "", "simulated", "measured", "off by");
   for (const Simulated& row : simulation.checks) {
     print_place(options, row);
@@ -169,8 +173,10 @@ void print_simulation(const Options& options, const Simulation& simulation) {
                 percent_of(row.measured, row.setting.ideal()).c_str(), row.off() * 100);
   }
   std::printf(
-      "\nMachines that are not there, links of 50 us and 10 Gbit/s; +- is what those above of the "
-      "nearest step are off by:\n%8s %6s %9s  %-16s %16s\n",
+      "\n"
+      "Simulated machines, with links of 50 us and 10 Gbit/s; +- is the error measured above for "
+      "the nearest step:\n"
+      "%8s %6s %9s  %-16s %16s\n",
       "machines", "lanes", "step", "", "simulated");
   for (const Simulated& row : simulation.machines) {
     print_place(options, row);

@@ -150,7 +150,7 @@ void Load::report(const std::string& system, const std::string& version) const {
   std::sort(us.begin(), us.end());
   const double seconds = std::chrono::duration<double>(end_.time - begin_.time).count();
   const auto calls = static_cast<double>(end_.calls - begin_.calls);
-  if (calls == 0) throw std::runtime_error("no call ended in the measured time");
+  if (calls == 0) throw std::runtime_error("no call ended within the measured time");
   const double bytes =
       static_cast<double>(options_.bytes) * (options_.payload_comes_back() ? 2 : 1);
   const nlohmann::json entry = {

@@ -39,7 +39,7 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--device", options.device, "Where policies run: cpu, cuda or cuda:N")
       ->check(is_device)
       ->capture_default_str();
-  app.add_flag("--cuda-graphs", options.cuda_graphs, "Replay what was recorded, on a GPU");
+  app.add_flag("--cuda-graphs", options.cuda_graphs, "Replay recorded CUDA graphs, on a GPU");
   app.add_option("--clients", options.clients,
                  "Processes that call the served policy in closed loops; 0: do not serve")
       ->check(between(0, 64))

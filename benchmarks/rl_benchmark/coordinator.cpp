@@ -130,7 +130,7 @@ void Coordinator::finish_episode(std::vector<rpc::Result<ObserverEpisode>>& resu
       continue;
     }
     if (measured->kept != measured->rewards) {
-      end_early(agents_[agent] + " has kept " + std::to_string(measured->kept) +
+      end_early(agents_[agent] + " has stored " + std::to_string(measured->kept) +
                 " log-probabilities and got " + std::to_string(measured->rewards) + " rewards");
     }
     for (std::size_t run = 0; run < measured->latencies.size(); ++run) {

@@ -89,7 +89,7 @@ std::optional<batchrpc::Node> join(const Setting& setting, const InterruptFlag& 
     return std::move(joining).get();
   } catch (const batchrpc::JoinFailed& error) {
     throw std::runtime_error(std::string(error.what()) +
-                             "; --master-addr and --master-port say where the coordinator listens");
+                             "; --master-addr and --master-port set where the coordinator listens");
   }
 }
 

@@ -55,7 +55,7 @@ T one_of(const std::string& name, const std::string& text, const std::map<std::s
   std::string all;
   for (const auto& [word, value] : words)
     all += (all.empty() ? "" : ", ") + word;
-  refuse(name, text, "none of " + all);
+  refuse(name, text, "not one of " + all);
 }
 
 // The original's words.
@@ -185,8 +185,9 @@ constexpr std::array kParameters{
 void check_world(const Setting& setting) {
   if (setting.observers() >= setting.agents) return;
   throw UsageError("--world-size " + std::to_string(setting.world_size) + " with --agents " +
-                   std::to_string(setting.agents) + ": each agent needs an observer, so it is " +
-                   std::to_string(1 + 2 * setting.agents) + " at least");
+                   std::to_string(setting.agents) +
+                   ": each agent needs an observer, so it must be at least " +
+                   std::to_string(1 + 2 * setting.agents));
 }
 
 std::string in_environment(const char* name) {
@@ -249,8 +250,8 @@ void make_settings(Options& options) {
     }
     check_world(setting);
     if (options.rank && *options.rank >= setting.world_size) {
-      throw UsageError("RANK " + std::to_string(*options.rank) + " is not in a world of " +
-                       std::to_string(setting.world_size));
+      throw UsageError("RANK " + std::to_string(*options.rank) +
+                       " does not exist with --world-size " + std::to_string(setting.world_size));
     }
     options.settings.push_back(std::move(setting));
   }
@@ -266,7 +267,7 @@ std::optional<Options> parse_options(int argc, const char* const* argv) {
       "commas; each gets a run. With RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT in the "
       "environment (torchrun) this is one process of the run; otherwise it starts all. Exit code "
       "3: "
-      "the run ended early, and what was measured is reported.");
+      "the run ended early, and the measurements so far are reported.");
   Options options;
   for (const Parameter& parameter : kParameters)
     options.arguments.push_back({.name = parameter.name, .text = parameter.default_text});

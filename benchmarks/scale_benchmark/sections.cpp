@@ -242,7 +242,7 @@ Point send_bytes(double size) {
   std::memset(payload.mutable_data(), 1, payload.size());
   const auto send = [&] {
     if (pair.client.call<&size_of>(kServer, payload).get() != payload.size())
-      throw std::runtime_error("a payload was cut");
+      throw std::runtime_error("a payload was truncated");
   };
   send();
   send();
@@ -264,7 +264,7 @@ const std::vector<Section>& sections() {
        &call_peers_inproc},
       {"socket_peers",
        "a peer",
-       "the same over Unix sockets",
+       "the same, over Unix sockets",
        {2, 10, 30, 100, 300},
        &call_peers_sockets},
       {"observers",

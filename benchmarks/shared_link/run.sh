@@ -14,7 +14,7 @@ if [ "${1:-}" = --rate ]; then
   shift 2
 fi
 program=${PROGRAMS:-build/release/bin}/shared_link
-[ -x "$program" ] || { echo "shared_link: no $program; cmake --build build/release --target shared_link makes it" >&2 && exit 2; }
+[ -x "$program" ] || { echo "shared_link: $program is missing; build it with cmake --build build/release --target shared_link" >&2 && exit 2; }
 PATH=$PATH:/usr/sbin:/sbin
 for tool in ip tc; do
   command -v $tool >/dev/null || { echo "shared_link: $tool is missing (Debian: iproute2)" >&2 && exit 77; }
@@ -37,7 +37,7 @@ made() {
     ip netns exec $one tc qdisc add dev slink root tbf rate "$rate" burst 128kb latency 2ms &&
     ip netns exec $other tc qdisc add dev slink root tbf rate "$rate" burst 128kb latency 2ms
 }
-made || { echo "shared_link: cannot make the link: it needs root, and a kernel with veth and tbf" >&2 && exit 77; }
+made || { echo "shared_link: cannot create the link; it needs root, and a kernel with veth and tbf" >&2 && exit 77; }
 
 coproc SERVER { exec ip netns exec $one "$program" --serve tcp://10.213.1.1:29600; }
 server=$SERVER_PID

@@ -29,7 +29,7 @@ struct FloorHeader {
 class EndOfStream : public std::exception {
  public:
   [[nodiscard]] const char* what() const noexcept override {
-    return "the other end of a floor's connection was closed";
+    return "the peer closed the floor's connection";
   }
 };
 

@@ -53,7 +53,7 @@ std::vector<Rollout> Agent::run_episode() {
       drop_observer(players[i], results[i]);
     }
   }
-  if (observers_.empty()) throw std::runtime_error("every observer is lost");
+  if (observers_.empty()) throw std::runtime_error("all observers are lost");
   return rollouts;
 }
 

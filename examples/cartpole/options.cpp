@@ -50,7 +50,7 @@ void add_training_options(CLI::App& app, CartPoleOptions& options) {
   app.add_option("--steps", options.steps, "steps of each observer per episode")
       ->check(between(1, kMostSteps))
       ->capture_default_str();
-  app.add_option("--learning-rate", options.learning_rate, "of Adam")
+  app.add_option("--learning-rate", options.learning_rate, "learning rate of Adam")
       ->check(between(1e-9, 10.0))
       ->capture_default_str();
   app.add_option("--dropout", options.dropout, "dropout of the hidden layer (0.6 in the tutorial)")
@@ -65,7 +65,7 @@ void check_sweep(const CLI::App& app) {
   if (app.count("--sweep") == 0) return;
   for (const char* other : {"--rank", "--join", "--world-size", "--batch", "--until-solved"}) {
     if (app.count(other) > 0) {
-      throw UsageError(std::string("--sweep and ") + other + " exclude each other");
+      throw UsageError(std::string("--sweep and ") + other + " cannot be combined");
     }
   }
 }
@@ -73,11 +73,11 @@ void check_sweep(const CLI::App& app) {
 void check_together(const CartPoleOptions& options) {
   if (!options.figure.empty() && !options.figure.ends_with(".svg")) {
     throw UsageError("--figure " + options.figure +
-                     ": give a file name that ends in .svg; a .png is written next to it");
+                     ": use a file name that ends in .svg; a .png is written next to it");
   }
   if (!options.sweep.empty() && options.group.rank) {
     throw UsageError(
-        "--sweep starts all processes itself, but the environment says that this is one of "
+        "--sweep starts all processes itself, but the environment marks this process as one of "
         "several");
   }
   if (options.group.rank.value_or(0) != 0) return;  // the agent writes the files

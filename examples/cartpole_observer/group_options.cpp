@@ -80,11 +80,10 @@ void take_environment(GroupOptions& options) {
       const std::string missing = missing_address(launcher);
       if (!missing.empty() && *world_size == 1) return;  // mpirun -n 1
       if (!missing.empty()) {
-        throw UsageError(std::string("the variables ") + launcher.rank + " and " +
-                         launcher.world_size +
-                         " say that this is one of several processes, but the address of rank 0 "
-                         "is missing: " +
-                         missing);
+        throw UsageError(
+            std::string("the variables ") + launcher.rank + " and " + launcher.world_size +
+            " mark this as one of several processes, but the address of rank 0 is missing: " +
+            missing);
       }
       options.join = kByEnvironment;
     }
@@ -119,14 +118,17 @@ void check_join(const GroupOptions& options) {
   try {
     const auto address = batchrpc::Address::parse(text);
     if (address.scheme() == "inproc") {
-      throw UsageError("--join " + text + ": the processes of a run do not meet in one process");
+      throw UsageError("--join " + text +
+                       ": the processes of a run cannot use an in-process address");
     }
     if (address.scheme() == "tcp") {
       if (batchrpc::TcpAddress::of(address).port == 0 && options.rank != 0) {
-        throw UsageError("--join " + text + ": only rank 0 knows the port that it gets for 0");
+        throw UsageError(
+            "--join " + text +
+            ": with port 0, only rank 0 knows the port that it gets; use a fixed port");
       }
     } else if (!address.scheme().starts_with("unix")) {
-      address.refuse("use tcp://host:port, unix:///path or unix-abstract:name");
+      address.refuse("write tcp://host:port, unix:///path or unix-abstract:name");
     }
   } catch (const batchrpc::InvalidArgument& error) {
     throw UsageError((by_environment ? "MASTER_ADDR: " : "--join: ") + std::string(error.what()));
@@ -165,25 +167,25 @@ void add_group_options(CLI::App& app, GroupOptions& options) {
 void complete(GroupOptions& options) {
   if (options.rank && options.join == kByEnvironment) {
     throw UsageError(
-        "--rank and --join env:// exclude each other: env:// takes the rank from RANK");
+        "--rank and --join env:// cannot be combined: env:// takes the rank from RANK");
   }
   if (!options.rank) take_environment(options);
   if (options.rank && options.join.empty()) {
     throw UsageError("--rank needs --join, the address where rank 0 listens");
   }
   if (!options.rank && !options.join.empty()) {
-    throw UsageError("--join needs --rank: which process of the run this is");
+    throw UsageError("--join needs --rank, the number of this process in the run");
   }
   if (options.rank) check_join(options);
   if (options.world_size < 2 || options.world_size > GroupOptions::kMostProcesses) {
-    throw UsageError("a world of " + std::to_string(options.world_size) +
+    throw UsageError("--world-size " + std::to_string(options.world_size) +
                      ": a run needs an agent and an observer, and may have at most " +
                      std::to_string(GroupOptions::kMostProcesses) + " processes");
   }
   if (options.rank && (*options.rank < 0 || *options.rank >= options.world_size)) {
-    throw UsageError("--rank " + std::to_string(*options.rank) + " is not in a world of " +
-                     std::to_string(options.world_size) + ", where ranks are 0 to " +
-                     std::to_string(options.world_size - 1));
+    throw UsageError("--rank " + std::to_string(*options.rank) +
+                     " does not exist with --world-size " + std::to_string(options.world_size) +
+                     ", where ranks are 0 to " + std::to_string(options.world_size - 1));
   }
 }
 

@@ -25,14 +25,14 @@ int run_observer(const GroupOptions& options) {
   const InterruptHandler interrupts(
       [observer](int signal) { observer->end({.exit_code = 128 + signal, .reason = {}}); });
   const auto agent_is_gone = [observer](const std::string& why) {
-    observer->end({.exit_code = 1, .reason = "the agent is gone: " + why});
+    observer->end({.exit_code = 1, .reason = "the agent was lost: " + why});
   };
   node.on_membership([agent_is_gone](const rpc::MembershipChange& change) {
     if (!change.joined && change.peer.name == kAgentName) agent_is_gone(change.reason);
   });
   for (const rpc::PeerInfo& peer : node.peers()) {
     const bool lost = peer.state == rpc::PeerState::lost;
-    if (lost && peer.name == kAgentName) agent_is_gone("it was lost while this node joined");
+    if (lost && peer.name == kAgentName) agent_is_gone("it was lost while this node was joining");
   }
 
   node.expose<&Observer::run_episode>(observer, {.short_handler = true});

@@ -38,7 +38,7 @@ std::unique_ptr<batchrpc::Env> make_env(const std::string& name) {
   std::string known;
   for (const auto& [each, maker] : all)
     known += (known.empty() ? "" : ", ") + each;
-  throw batchrpc::InvalidArgument("there is no environment '" + name + "', only " + known);
+  throw batchrpc::InvalidArgument("unknown environment '" + name + "'; known are " + known);
 }
 
 }  // namespace batchrpc_examples

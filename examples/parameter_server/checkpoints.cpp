@@ -29,9 +29,9 @@ std::int64_t newest_common(const Restorable& restorable) {
     });
   }
   if (common.empty()) {
-    throw CheckpointError("the servers' checkpoints have no iteration in common: " + text.str() +
-                          "; restore the missing ones, or, to start again, remove all or give "
-                          "another folder");
+    throw CheckpointError(
+        "the servers' checkpoints have no iteration in common: " + text.str() +
+        "; restore the missing ones, or, to start again, remove all of them or use another folder");
   }
   return *std::max_element(common.begin(), common.end());
 }
@@ -70,8 +70,7 @@ Checkpoint Checkpoints::read(std::int64_t iterations) const {
     throw CheckpointError(files_.path(iterations) + ": belongs to a training with --servers " +
                           std::to_string(checkpoint.servers) + ", but this one has --servers " +
                           std::to_string(servers_) +
-                          ": use the same number of servers, "
-                          "or give another folder to start again");
+                          ": use the same number of servers, or use another folder to start again");
   }
   if (checkpoint.settings != settings_) {
     throw CheckpointError(files_.path(iterations) + ": belongs to another training: " +

@@ -24,9 +24,9 @@ std::optional<CheckResult> check(const ParameterServerOptions& options, const Se
                                       ", but one process would use those of " + gradients};
   }
   if (run.first_iteration > options.iterations) {
-    return CheckResult{.not_checked =
-                           "the model has had " + counted(run.first_iteration, "iteration") +
-                           ", but --iterations is " + std::to_string(options.iterations)};
+    return CheckResult{
+        .not_checked = "the model has already had " + counted(run.first_iteration, "iteration") +
+                       ", but --iterations is " + std::to_string(options.iterations)};
   }
   const at::Tensor alone = train_alone(options);
   const at::Tensor parameters = run.values.slice(0, 0, alone.numel());  // without buffers

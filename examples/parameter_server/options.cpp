@@ -70,7 +70,7 @@ void take_environment(const CLI::App& app, ParameterServerOptions& options) {
   if (app.count("--trainers") > 0 && trainers != options.trainers) {
     throw UsageError("--trainers " + std::to_string(options.trainers) +
                      ": with WORLD_SIZE in the environment and " + std::to_string(options.servers) +
-                     " of --servers there are " + std::to_string(trainers));
+                     " of --servers, there must be " + std::to_string(trainers));
   }
   if (trainers < 1) {
     throw UsageError("WORLD_SIZE in the environment is " + in_environment("WORLD_SIZE") +
@@ -97,7 +97,7 @@ void add_training_options(CLI::App& app, ParameterServerOptions& options) {
   number("--servers", options.servers, 1, ParameterServerOptions::kMostProcesses,
          "server processes that share the model");
   number("--iterations", options.iterations, 1, 1'000'000, "updates of the model");
-  number("--batch-size", options.batch_size, 1, 10'000, "images of a trainer in an iteration");
+  number("--batch-size", options.batch_size, 1, 10'000, "images per trainer and iteration");
   number("--image", options.image, 1, 4096, "width and height of an image in pixels");
   number("--classes", options.classes, 1, 100'000, "classes that the model distinguishes");
   app.add_option("--lr", options.learning_rate, "learning rate of SGD")
@@ -164,7 +164,7 @@ void check_different_files(const ParameterServerOptions& options) {
 void check_together(const CLI::App& app, const ParameterServerOptions& options, bool no_sum) {
   if (no_sum && !options.synthetic) throw UsageError("--no-sum needs --synthetic");
   if (options.check && options.synthetic) {
-    throw UsageError("--check and --synthetic exclude each other");
+    throw UsageError("--check and --synthetic cannot be combined");
   }
   if (options.check && options.mode != UpdateMode::batch) {
     throw UsageError("--check needs --mode batch: other modes add gradients as they arrive");
@@ -187,7 +187,7 @@ void check_together(const CLI::App& app, const ParameterServerOptions& options, 
   }
   check_different_files(options);
   if (options.synthetic && !options.checkpoint.empty()) {
-    throw UsageError("--checkpoint and --synthetic exclude each other: the model does not change");
+    throw UsageError("--checkpoint and --synthetic cannot be combined: the model does not change");
   }
   if (options.is_server() && !options.checkpoint.empty()) check_folder(options);
   if (options.rank.value_or(0) != 0) return;  // server 0 writes the files
@@ -207,21 +207,21 @@ std::optional<ParameterServerOptions> parse_parameter_server_options(int argc,
       "every iteration each trainer sends all gradients to the server and gets the updated model "
       "as the answer. Follows the batch RPC tutorial of PyTorch. With MASTER_ADDR, MASTER_PORT, "
       "RANK and WORLD_SIZE in the environment it is one process of several: servers first, then "
-      "trainers; a RANK from WORLD_SIZE on is an additional trainer. Else it starts all "
-      "of them.");
+      "trainers; a RANK from WORLD_SIZE on is an additional trainer. Otherwise it starts all of "
+      "them.");
   ParameterServerOptions options;
   bool no_sum = false;
   add_training_options(app, options);
   add_traffic_options(app, options, no_sum);
-  app.add_option("--checkpoint", options.checkpoint,
-                 "an existing folder to which the servers write the model, and from which "
-                 "they go on");
+  app.add_option(
+      "--checkpoint", options.checkpoint,
+      "an existing folder to which the servers write the model, and from which they continue");
   app.add_option("--checkpoint-every", options.checkpoint_every, "iterations")
       ->check(between(1, 1'000'000))
       ->capture_default_str();
   app.add_option("--json", options.json, "write a report to this file");
   app.add_option("--figure", options.figure,
-                 "write the time of the iterations by phase to this .svg file and a .png");
+                 "write the times of the iterations, by phase, to this .svg file and a .png");
   app.add_flag("--quiet", options.quiet, "print no line for each iteration");
   app.add_flag("--launched", options.launched)->group("");  // these options are hidden
   app.add_option("--rank", options.rank)->group("");

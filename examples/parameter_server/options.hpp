@@ -67,6 +67,6 @@ std::string model_settings(const ParameterServerOptions& options);
 /// Whose gradients an iteration has, as text. Equal texts give equal models.
 std::string gradient_settings(const ParameterServerOptions& options);
 /// Used instead of gradient_settings() if iterations differ in it.
-inline constexpr const char* kChangingTrainers = "trainers that came, went or changed";
+inline constexpr const char* kChangingTrainers = "trainers that joined, left or changed";
 
 }  // namespace batchrpc_examples

@@ -99,8 +99,7 @@ void ParameterServer::check_caller(bool by_hand) const {
   }
   const rpc::PeerIdentity trainer = caller();
   if (!group_.contains(trainer)) {
-    throw rpc::InvalidArgument(trainer.name +
-                               " is not in the training: it must join (again) first");
+    throw rpc::InvalidArgument(trainer.name + " is not in the training: it must join first");
   }
   if (own_iteration(trainer.name) >= options_.iterations) {
     throw rpc::InvalidArgument("the training is over, after " +

@@ -137,7 +137,8 @@ void train(Servers& servers, TrainerModel* model, const ParameterServerOptions& 
   const at::Tensor gradients = model ? model->gradients() : at::ones({start.parameters});
   if (values.numel() != start.elements || gradients.numel() != start.parameters) {
     throw std::runtime_error("this trainer's model has " + std::to_string(values.numel()) +
-                             " values, but that of the servers " + std::to_string(start.elements) +
+                             " values, but the servers' model has " +
+                             std::to_string(start.elements) +
                              ": start all with the same --classes, --servers and --buffers");
   }
   servers.fetch_model(values);

@@ -127,7 +127,7 @@ void LocalSampler::restore(const std::string& state, std::int64_t /*updates*/) {
   begun_anew_ = false;
   Reader reader(state);
   if (reader.number() != envs_.size()) {
-    throw std::invalid_argument("a sampler's state has another number of environments");
+    throw std::invalid_argument("a sampler's state belongs to a different number of environments");
   }
   for (std::size_t i = 0; i < envs_.size(); ++i) {
     Place& place = envs_[i];

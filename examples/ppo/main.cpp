@@ -44,17 +44,17 @@ int run(int argc, const char* const* argv) {
     std::cout << ppo::progress_line(point) << std::endl;
   };
   if (options->rank) {
-    say("waits at " + options->join + " for at most a minute until all " +
-        std::to_string(options->workers + 1) + " processes are there (--rank 0 to " +
+    say("waiting at " + options->join + " for at most a minute until all " +
+        std::to_string(options->workers + 1) + " processes have joined (--rank 0 to " +
         std::to_string(options->workers) + ")" +
-        (*options->rank > 0 ? ", or joins a training that is under way" : ""));
+        (*options->rank > 0 ? ", or joins a running training" : ""));
   }
   if (options->rank.value_or(0) > 0) {
     ppo::run_worker(*options, *options->rank);
     return 0;
   }
   if (options->policy == ppo::PolicyKind::script && options->policy_path.empty()) {
-    say("the policy is TorchScript that this program makes, without Python");
+    say("the policy is TorchScript made by this program, without Python");
   }
   if (options->workers > 0) workers.emplace(*options);  // before this process has threads
   const InterruptFlag interrupts;

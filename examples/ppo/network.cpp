@@ -19,7 +19,7 @@ std::shared_ptr<ActorCritic> network_for(const batchrpc::EnvSpec& spec) {
     return actor_critic::make_atari(spec.actions);
   }
   throw batchrpc::InvalidArgument(
-      "there is no network for observations of " + to_string(spec.observation) +
+      "this program has no network for observations of " + to_string(spec.observation) +
       "; supported are float32 [n], [channels, 10, 10] and uint8 [4, 84, 84]");
 }
 
@@ -27,8 +27,8 @@ std::shared_ptr<ActorCritic> network_for(const batchrpc::EnvSpec& spec) {
 
 std::shared_ptr<ActorCritic> make_network(const batchrpc::EnvSpec& spec) {
   if (spec.actions < 1 || spec.action.elements() != 1) {
-    throw batchrpc::InvalidArgument(
-        "PPO needs environments whose action is one of several numbers, not " + to_string(spec));
+    throw batchrpc::InvalidArgument("PPO needs environments with discrete actions, not " +
+                                    to_string(spec));
   }
   std::shared_ptr<ActorCritic> network = network_for(spec);
   actor_critic::initialize_orthogonally(*network);

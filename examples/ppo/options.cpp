@@ -56,21 +56,24 @@ void add_settings(CLI::App& app, Given& given) {
       between<std::int64_t>(1, 1'000'000));
   add("--epochs", given.epochs, "passes of an update over the samples",
       between<std::int64_t>(1, 1000));
-  add("--minibatches", given.minibatches, "in an epoch", between<std::int64_t>(1, 1'000'000));
-  add("--learning-rate", given.learning_rate, "of Adam", between(1e-9, 1.0));
+  add("--minibatches", given.minibatches, "minibatches per epoch",
+      between<std::int64_t>(1, 1'000'000));
+  add("--learning-rate", given.learning_rate, "learning rate of Adam", between(1e-9, 1.0));
   add("--gamma", given.gamma, "discount factor per step", between(0.0, 1.0));
-  add("--gae-lambda", given.gae_lambda, "of the advantages' estimation", between(0.0, 1.0));
+  add("--gae-lambda", given.gae_lambda, "lambda of the advantage estimation", between(0.0, 1.0));
   add("--clip", given.clip, "clipping range of the probability ratio", between(1e-6, 100.0));
   add("--entropy", given.entropy, "coefficient of the entropy bonus", between(0.0, 100.0));
-  add("--value-coefficient", given.value_coefficient, "of the value loss", between(0.0, 100.0));
-  add("--max-gradient-norm", given.max_gradient_norm, "longer gradients are cut to it",
-      between(1e-9, 1e9));
+  add("--value-coefficient", given.value_coefficient, "coefficient of the value loss",
+      between(0.0, 100.0));
+  add("--max-gradient-norm", given.max_gradient_norm,
+      "longer gradients are scaled down to this norm", between(1e-9, 1e9));
   const auto add_switch = [&](const char* name, std::optional<bool>& value, const char* text) {
     app.add_option(name, value, text)->transform(one_of(kSwitch))->group(group);
   };
   add_switch("--anneal", given.anneal, "reduce the learning rate linearly to 0");
-  add_switch("--clip-values", given.clip_values, "near those at sampling");
-  add_switch("--normalize-advantages", given.normalize_advantages, "in each minibatch");
+  add_switch("--clip-values", given.clip_values, "keep values near those at sampling");
+  add_switch("--normalize-advantages", given.normalize_advantages,
+             "normalize advantages in each minibatch");
 }
 
 std::int64_t default_total_steps(const std::string& env) {
@@ -104,9 +107,10 @@ void check_workers(const PpoOptions& options) {
     if (options.env_threads != 1) refuse("--env-threads");
   }
   if (options.rank && *options.rank > options.workers) {
-    throw UsageError(
-        "--rank " + std::to_string(*options.rank) + " of " + std::to_string(options.workers) +
-        " --workers: 0 is the agent, the workers are 1 to " + std::to_string(options.workers));
+    throw UsageError("--rank " + std::to_string(*options.rank) + " of " +
+                     std::to_string(options.workers) +
+                     " --workers does not exist: 0 is the agent, the workers are 1 to " +
+                     std::to_string(options.workers));
   }
   if (options.rank && options.join.empty()) {
     throw UsageError("--rank needs --join, the agent's address, such as tcp://10.0.0.1:29500");
@@ -126,8 +130,9 @@ void check_sizes(const PpoOptions& options) {
   if (options.inference == InferencePlace::agent && options.envs() > kMostEnvs) {
     throw UsageError("--envs-per-worker " + std::to_string(options.envs_per_worker) + " of " +
                      std::to_string(options.workers) + " --workers are " +
-                     std::to_string(options.envs()) + " environments, but the agent chooses for " +
-                     std::to_string(kMostEnvs) + " at most: use fewer, or --inference worker");
+                     std::to_string(options.envs()) +
+                     " environments, but the agent can choose actions for " +
+                     std::to_string(kMostEnvs) + " at most; use fewer, or --inference worker");
   }
   if (options.envs_per_worker % options.buffers != 0) {
     throw UsageError("--envs-per-worker " + std::to_string(options.envs_per_worker) +
@@ -150,7 +155,7 @@ void check_sizes(const PpoOptions& options) {
                      std::to_string(options.settings.steps) + " steps are " + std::to_string(rows) +
                      " rows per update, which cannot be split into " + std::to_string(minibatches) +
                      " minibatches of equal size: give --minibatches " + std::to_string(fitting) +
-                     ", or another number of environments or --steps");
+                     ", or change the number of environments or --steps");
   }
   if (options.total_steps < rows) {
     throw UsageError("--total-steps " + std::to_string(options.total_steps) + " is less than the " +
@@ -165,7 +170,7 @@ void check_files(const PpoOptions& options) {
                      ": give a file name that ends in .svg; a .png is written next to it");
   }
   if (!options.policy_path.empty() && !std::filesystem::exists(options.policy_path)) {
-    throw UsageError("--policy-path " + options.policy_path + ": there is no such file or folder");
+    throw UsageError("--policy-path " + options.policy_path + ": no such file or folder");
   }
   if (options.checkpoint.ends_with(".checkpoint")) {
     throw UsageError("--checkpoint " + options.checkpoint +
@@ -214,12 +219,12 @@ std::optional<PpoOptions> parse_options(int argc, const char* const* argv) {
       ->default_str("eager");
   app.add_option("--policy-path", options.policy_path,
                  "file or folder made by scripts/export_policy.py, for script and compiled");
-  app.add_option("--env-threads", options.env_threads, "of a worker, that step its environments")
+  app.add_option("--env-threads", options.env_threads,
+                 "threads of a worker that step its environments")
       ->check(between(1, 1024))
       ->capture_default_str();
-  app.add_option(
-         "--torch-threads", options.torch_threads,
-         "threads of LibTorch in this process, which learns; another number changes rounding")
+  app.add_option("--torch-threads", options.torch_threads,
+                 "threads of LibTorch in this process, which learns; the number affects rounding")
       ->check(between(1, 1024))
       ->capture_default_str();
   app.add_option("--step-timeout", options.step_timeout,
@@ -248,8 +253,8 @@ std::optional<PpoOptions> parse_options(int argc, const char* const* argv) {
       ->check(between(std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max()))
       ->capture_default_str();
   app.add_option("--checkpoint", options.checkpoint,
-                 "folder for checkpoints; continues the training whose checkpoints are there");
-  app.add_option("--checkpoint-every", options.checkpoint_every, "so many updates")
+                 "folder for checkpoints; if it has checkpoints, the training continues from them");
+  app.add_option("--checkpoint-every", options.checkpoint_every, "updates between two checkpoints")
       ->check(between(1, 1'000'000))
       ->capture_default_str();
   app.add_option("--json", options.json, "write a report to this file");

@@ -174,7 +174,7 @@ TrainingReport train(Training& training, const PpoOptions& options, const Interr
       written = checkpoint->version;
       const std::string path = folder->path(written);
       notice(training.finished() ? "nothing is left to do: the training has ended with " + path
-                                 : "continues from " + path);
+                                 : "continuing from " + path);
     }
   }
   const auto write = [&](const Training::Moment& moment) {
@@ -188,7 +188,7 @@ TrainingReport train(Training& training, const PpoOptions& options, const Interr
     if (before->version == 0) return notice("nothing is saved: there has been no update");
     try {
       write(*before);
-      notice("the state before is in " + folder->path(before->version));
+      notice("the previous state is in " + folder->path(before->version));
     } catch (const CheckpointError& error) {
       notice(error.what());
     }

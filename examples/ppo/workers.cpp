@@ -111,7 +111,7 @@ rpc::VectorEnv& Workers::envs() {
   const rpc::EnvSpec wanted = make_env(options_.env)->spec();
   if (envs_->spec() != wanted) {
     throw rpc::InvalidArgument(
-        "the workers' environments (" + to_string(envs_->spec()) + ") are not those of --env " +
+        "the workers' environments (" + to_string(envs_->spec()) + ") differ from those of --env " +
         options_.env + " (" + to_string(wanted) + "): start agent and workers with the same --env");
   }
   if (options_.inference == InferencePlace::worker && envs_->extras() != kPolicyExtras) {
@@ -125,11 +125,10 @@ rpc::VectorEnv& Workers::envs() {
   }
   const auto steps = static_cast<std::size_t>(options_.settings.steps);
   if (options_.inference == InferencePlace::worker && steps > envs_->max_steps()) {
-    throw rpc::InvalidArgument("--steps " + std::to_string(steps) +
-                               ": a worker sends those of its environments in one message, which "
-                               "takes " +
-                               std::to_string(envs_->max_steps()) +
-                               ": use fewer, or --inference agent");
+    throw rpc::InvalidArgument(
+        "--steps " + std::to_string(steps) +
+        ": a worker sends the steps of its environments in one message, which can carry " +
+        std::to_string(envs_->max_steps()) + ": use fewer, or --inference agent");
   }
   return *envs_;
 }

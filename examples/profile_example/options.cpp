@@ -14,12 +14,12 @@ std::optional<ProfileExampleOptions> parse_profile_options(int argc, const char*
       "and the effect of the number of worker threads on four concurrent calls. Prints tables, "
       "and writes traces for https://ui.perfetto.dev.",
       "profile_example");
-  app.add_option("--output-dir", options.output_dir, "Where the traces go; is made")
+  app.add_option("--output-dir", options.output_dir, "Folder for the traces; it is created")
       ->capture_default_str();
   app.add_option("--calls", options.calls, "Concurrent calls to each worker")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  app.add_option("--waiting-ms", options.waiting_ms, "How long the function that waits waits")
+  app.add_option("--waiting-ms", options.waiting_ms, "Milliseconds that the waiting function waits")
       ->check(CLI::Range(0, 10'000))
       ->capture_default_str();
   app.add_option("--rank", options.rank)->group("");

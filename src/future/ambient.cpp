@@ -12,7 +12,7 @@ const Ambient*& this_threads() noexcept {
   return ambient;
 }
 
-// Has the calling thread's operators go where its work belongs now.
+// Redirects the calling thread's operators to the sink of its current work.
 void follow_operators(OperatorSink* from, OperatorSink* to) noexcept {
   const OperatorSource* const left = from != nullptr ? from->source() : nullptr;
   const OperatorSource* const entered = to != nullptr ? to->source() : nullptr;

@@ -6,9 +6,9 @@
 
 namespace batchrpc {
 
-std::uint64_t BatcherList::add(std::string name, Figures figures) {
+std::uint64_t BatcherList::add(std::string name, Statistics statistics) {
   const std::lock_guard lock(mutex_);
-  entries_.emplace(next_, Entry{std::move(name), std::move(figures)});
+  entries_.emplace(next_, Entry{std::move(name), std::move(statistics)});
   return next_++;
 }
 
@@ -36,10 +36,10 @@ std::vector<BatcherMetrics> BatcherList::report() const {
     all = past_;
   }
   for (const auto& [number, entry] : entries) {
-    const auto figures = entry.figures();
-    if (!figures) continue;
+    const auto statistics = entry.statistics();
+    if (!statistics) continue;
     all.try_emplace(entry.name, BatcherMetrics{.name = {}, .batchers = 0})
-        .first->second.add(*figures);
+        .first->second.add(*statistics);
   }
   std::vector<BatcherMetrics> report;
   for (auto& [name, batcher] : all) {

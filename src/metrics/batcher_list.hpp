@@ -17,11 +17,11 @@ namespace batchrpc {
 class BatcherList {
  public:
   /// Returns nothing if the batcher is about to be destroyed.
-  using Figures = std::function<std::optional<BatcherMetrics>()>;
+  using Statistics = std::function<std::optional<BatcherMetrics>()>;
 
-  /// Adds a batcher and returns its number. `figures` is called without a lock, until remove() is
-  /// called with that number.
-  std::uint64_t add(std::string name, Figures figures);
+  /// Adds a batcher and returns its number. `statistics` is called without a lock, until remove()
+  /// is called with that number.
+  std::uint64_t add(std::string name, Statistics statistics);
   /// Removes a batcher. `last` holds its final counts.
   void remove(std::uint64_t number, BatcherMetrics last);
   /// Returns the metrics sorted by name.
@@ -30,7 +30,7 @@ class BatcherList {
  private:
   struct Entry {
     std::string name;
-    Figures figures;
+    Statistics statistics;
   };
 
   mutable std::mutex mutex_;

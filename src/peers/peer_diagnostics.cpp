@@ -124,7 +124,7 @@ void PeerTable::report_silence(const Session& session, int ticks_before) const {
               name + " has been silent for " +
                   text_of(environment_.loop->now() - session.liveness().heard_at()));
   } else if (ticks_before >= kTold && session.liveness().silent_ticks() == 0) {
-    report_on(name, LogLevel::info, name + " is heard again");
+    report_on(name, LogLevel::info, name + " responds again");
   }
 }
 

@@ -115,7 +115,7 @@ SimulatedWorld::~SimulatedWorld() {
   }
   for (const Program& program : state_->programs)
     program.thread->end();
-  // What was to run on a host that was killed keeps its node, and that its loop.
+  // Tasks of a killed host keep its node alive, and the node keeps its loop alive.
   for (const auto& weak : state_->loops) {
     if (const auto loop = weak.lock()) loop->drop_tasks();
   }

@@ -9,7 +9,7 @@
 
 namespace batchrpc::detail {
 
-/// A queue of bytes that grows as it must and lets go of its memory when it is empty and was large.
+/// A queue of bytes. It grows as needed, and frees its memory when it is empty and was large.
 class ByteRing {
  public:
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
@@ -25,7 +25,7 @@ class ByteRing {
     size_ += bytes.size();
   }
 
-  /// Takes as many bytes as `to` has; there must be so many.
+  /// Removes as many bytes as `to` has; the queue must have that many.
   void pop(std::span<std::byte> to) noexcept {
     if (to.empty()) return;
     const std::size_t first = std::min(to.size(), room_ - head_);
@@ -36,7 +36,7 @@ class ByteRing {
     if (size_ == 0 && room_ > kKept) clear();
   }
 
-  /// Drops so many bytes of those that came last; there must be so many.
+  /// Removes the newest `count` bytes; the queue must have that many.
   void drop_last(std::size_t bytes) noexcept { size_ -= bytes; }
 
   void clear() noexcept {

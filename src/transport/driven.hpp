@@ -4,14 +4,15 @@
 
 namespace batchrpc::detail {
 
-/// Something that one thread at a time drives, and now the calling one: a loop, or the loops of an
-/// embedder's context. Lives on that thread's stack, with others below it.
+/// Something that one thread at a time drives, here the calling thread: a loop, or the loops of an
+/// embedder's context. It lives on that thread's stack, with others below it.
 class Driven {
  public:
   Driven(const Driven&) = delete;
   Driven& operator=(const Driven&) = delete;
 
-  /// The calling thread's, of `what`, if it drives that and has not suspended it; else null.
+  /// Returns the calling thread's object for `what`, if that thread drives it and has not suspended
+  /// it; else null.
   [[nodiscard]] static Driven* find(const void* what) noexcept {
     Driven* driven = innermost();
     while (driven != nullptr && !(driven->what_ == what && driven->active_))
@@ -19,8 +20,8 @@ class Driven {
     return driven;
   }
 
-  /// Before a thread waits, or runs what is not of the same: lets others drive for the scope's time
-  /// all that it drives but `own`.
+  /// Used before a thread waits, or runs code that belongs to something else: for the scope's
+  /// duration, other threads may drive everything that it drives, except `own`.
   class Suspension {
    public:
     explicit Suspension(const Driven* own = nullptr) : first_(innermost()) {
@@ -30,7 +31,7 @@ class Driven {
         driven->suspended_by_ = this;
       }
     }
-    /// Waits until what it has suspended is free.
+    /// Waits until the suspended objects are free again.
     ~Suspension() {
       for (Driven* driven = first_; driven != nullptr; driven = driven->outer_) {
         if (driven->suspended_by_ != this) continue;

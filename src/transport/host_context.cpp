@@ -30,8 +30,8 @@ std::shared_ptr<HostContext> HostContext::of(asio::io_context& io) {
   return asio::use_service<HostService>(io).host;
 }
 
-/// The calling thread hands events out. When a handler waits, or throws, another task of the
-/// context goes on.
+/// The calling thread hands out events. If a handler waits or throws, another task of the context
+/// continues.
 class HostContext::HandingOut final : public Driven {
  public:
   explicit HandingOut(HostContext& host) noexcept : Driven(&host.events_), host_(host) {}

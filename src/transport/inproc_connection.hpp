@@ -13,11 +13,12 @@
 
 namespace batchrpc::detail {
 
-/// A connection inside the process: two sides, 0 (which connected) and 1. What one writes waits in
-/// the other's inbox until its time of arrival. Each side's handlers run on that side's loop.
+/// A connection inside the process. It has two sides, 0 (which connected) and 1. Data that one side
+/// writes waits in the other's inbox until its time of arrival. Each side's handlers run on that
+/// side's loop.
 class InprocConnection : public std::enable_shared_from_this<InprocConnection> {
  public:
-  /// `number` is what the trace calls it.
+  /// `number` is its number in the trace.
   InprocConnection(const LinkOptions& options, std::uint64_t seed, std::uint64_t number,
                    std::shared_ptr<const InprocTrace> trace,
                    std::array<std::weak_ptr<Loop>, 2> loops, std::array<std::string, 2> hosts);
@@ -34,13 +35,14 @@ class InprocConnection : public std::enable_shared_from_this<InprocConnection> {
   /// Shuts down, and destroys the handlers.
   void close(int side);
 
-  /// As when the process of `side` is killed: the other side gets a reset after what is under way.
+  /// Acts as if the process of `side` were killed: the other side gets a reset after the data in
+  /// flight.
   void kill(int side);
-  /// Holds back what is on its way to `side`, or lets it go on.
+  /// Holds back the data in flight to `side`, or releases it.
   void hold(int side, bool held);
-  /// Resets both sides now; what is under way is lost.
+  /// Resets both sides now. Data in flight is lost.
   void cut();
-  /// Holds back everything for good, but the word of a kill.
+  /// Holds back everything for good, except the report of a kill.
   void silence();
 
  private:
@@ -53,11 +55,11 @@ class InprocConnection : public std::enable_shared_from_this<InprocConnection> {
     std::string host;
     ByteRing inbox;
     std::size_t arrived = 0;       // bytes of the inbox that may be read
-    std::deque<Parcel> under_way;  // the others
-    TimePoint link_free{};         // when the link to this side has moved all that was written
-    bool held = false;             // what is on its way waits
+    std::deque<Parcel> under_way;  // the bytes in flight
+    TimePoint link_free{};         // when the link to this side has moved everything written to it
+    bool held = false;             // the data in flight waits
     TimePoint reads_from{};        // a slow reader: when it reads the next bytes
-    bool ending = false;           // nothing follows what is in the inbox ...
+    bool ending = false;           // nothing follows the data in the inbox ...
     bool ended = false;            // ... and this has arrived
     TimePoint end_arrival{};
     std::error_code end_error;  // none: an orderly end
@@ -70,7 +72,7 @@ class InprocConnection : public std::enable_shared_from_this<InprocConnection> {
   Side& other(int side) noexcept { return sides_[index(1 - side)]; }
   [[nodiscard]] std::string name() const;
 
-  // The caller must hold the mutex:
+  // The caller of these must hold the mutex:
   [[nodiscard]] static TimePoint now(const Side& side);
   [[nodiscard]] bool reads_later(const Side& side) const;
   [[nodiscard]] bool is_readable(const Side& side) const;
@@ -94,7 +96,7 @@ class InprocConnection : public std::enable_shared_from_this<InprocConnection> {
   void run_handlers(int side);
 
   const LinkOptions options_;
-  const bool immediate_;  // what is written arrives at once
+  const bool immediate_;  // written data arrives at once
   const std::uint64_t number_;
   const std::shared_ptr<const InprocTrace> trace_;
   std::mutex mutex_;

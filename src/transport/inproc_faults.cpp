@@ -1,4 +1,4 @@
-// What goes wrong with a connection inside the process.
+// Faults of a connection inside the process.
 #include <algorithm>
 #include <deque>
 #include <utility>
@@ -8,7 +8,8 @@
 
 namespace batchrpc::detail {
 
-// As far as it was written: by break_after all of it arrives, by break_every what chance leaves.
+// Breaks at the byte written last. With break_after all written bytes arrive, with break_every a
+// random part.
 void InprocConnection::break_now(TraceEvents& events) {
   if (events.on()) events.add(name(), ": breaks after ", written_, " bytes");
   for (Side& side : sides_) {
@@ -21,7 +22,7 @@ void InprocConnection::break_now(TraceEvents& events) {
     send_end(each, std::make_error_code(std::errc::connection_reset));
 }
 
-// Of what came last.
+// Drops the newest bytes.
 void InprocConnection::lose(Side& side, std::size_t bytes) {
   side.inbox.drop_last(bytes);
   while (bytes > 0 && !side.under_way.empty()) {
@@ -65,7 +66,7 @@ void InprocConnection::cut() {
 
 void InprocConnection::silence() {
   const std::lock_guard lock(mutex_);
-  if (killed_) return;  // which the other side is to hear of
+  if (killed_) return;  // the other side must still be notified of it
   set_held(0, true);
   set_held(1, true);
   silent_ = true;

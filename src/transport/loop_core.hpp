@@ -13,7 +13,7 @@
 
 namespace batchrpc::detail {
 
-/// What a SocketLoop consists of, kept alive by the loop and by what was made on it.
+/// The parts of a SocketLoop. It is kept alive by the loop and by everything made on it.
 class LoopCore : public std::enable_shared_from_this<LoopCore> {
  public:
   explicit LoopCore(std::shared_ptr<Site> site)
@@ -22,7 +22,7 @@ class LoopCore : public std::enable_shared_from_this<LoopCore> {
   LoopCore(const LoopCore&) = delete;
   LoopCore& operator=(const LoopCore&) = delete;
 
-  /// For the sockets of the loop.
+  /// The site of the loop's sockets.
   [[nodiscard]] const std::shared_ptr<Site>& site() const noexcept { return site_; }
   [[nodiscard]] Timers& timers() noexcept { return *timers_; }
 
@@ -34,9 +34,9 @@ class LoopCore : public std::enable_shared_from_this<LoopCore> {
   [[nodiscard]] virtual bool is_driving() const noexcept = 0;
   virtual bool poll() = 0;
 
-  /// Loops have no other clock than this.
+  /// The only clock of these loops.
   [[nodiscard]] static TimePoint now() noexcept { return std::chrono::steady_clock::now(); }
-  /// The same clock as of the kernel's last tick.
+  /// The same clock at the kernel's last tick.
   [[nodiscard]] static TimePoint coarse_now() noexcept {
     timespec time{};
     ::clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
@@ -57,7 +57,7 @@ class LoopCore : public std::enable_shared_from_this<LoopCore> {
   const std::shared_ptr<Timers> timers_;
 };
 
-/// Returns or sleeps on, as `deadline` says.
+/// Sleeps until `waiter` is ready, or until `deadline`.
 inline void sleep_until_ready(Waiter& waiter, const std::optional<TimePoint>& deadline) {
   while (!waiter.sleep(deadline) && !(deadline && LoopCore::now() >= *deadline)) {
   }

@@ -11,63 +11,64 @@
 
 namespace batchrpc::detail {
 
-/// Who may drive a loop, now: the I/O thread, one of the waiting threads, or nobody for the time of
-/// a lease. Knows nothing of Asio.
+/// Decides which thread may drive a loop now: the I/O thread, one of the waiting threads, or none
+/// while a lease lasts. It does not depend on Asio.
 ///
-/// The drive goes from hand to hand; whoever lets it go decides who has it next: the waiting thread
-/// that came first, else nobody, with a lease for the one that lets go. The I/O thread takes it
-/// only when nobody has it and no lease is on. While others have it, it sleeps on a timer
-/// descriptor, so that those who start a lease can set its alarm clock without waking it.
+/// The thread that releases the drive passes it to the waiting thread that came first. If none
+/// waits, no thread has the drive, and the releasing thread has a lease. The I/O thread takes the
+/// drive only if no thread has it and no lease is active. Otherwise it sleeps on a timer
+/// descriptor, so that a thread that starts a lease can set its alarm without waking it.
 class LoopOwnership {
  public:
-  /// `wake_driver` makes whoever is in the reactor leave it and look at must_yield().
+  /// `wake_driver` makes the thread in the reactor leave it and check must_yield().
   LoopOwnership(Duration lease, void (*wake_driver)(void*) noexcept, void* argument);
   LoopOwnership(const LoopOwnership&) = delete;
   LoopOwnership& operator=(const LoopOwnership&) = delete;
 
   // For waiting threads:
 
-  /// Returns true when the calling thread has the drive, false when `waiter` is ready or the
-  /// deadline has passed, or the drive was stopped, without it. `io_thread`: by the I/O thread,
-  /// within a task.
+  /// Returns true if the calling thread has the drive. Returns false, without the drive, if
+  /// `waiter` is ready, the deadline has passed, or the loop was stopped. `io_thread`: the caller
+  /// is the I/O thread, within a task.
   bool acquire(Waiter& waiter, const std::optional<TimePoint>& deadline, bool io_thread = false);
 
-  /// For a thread that has let the drive go within a task and must have it to go on with that task:
-  /// has whoever drives yield. False when stopped.
+  /// For a thread that has released the drive within a task and needs it to continue that task:
+  /// makes the present driver yield. Returns false if stopped.
   bool resume(bool io_thread);
 
-  /// The drive if nobody has it.
+  /// Takes the drive if no thread has it.
   bool try_acquire();
 
-  /// Lets it go, with a lease. `work_left` says whether other threads left work that should not
-  /// wait for the lease's end; it is called when a look from another thread no longer finds a
-  /// driver.
+  /// Releases the drive, with a lease. `work_left` returns whether other threads left work that
+  /// must not wait for the lease's end. It is called at a point from which other threads no longer
+  /// find a driver.
   void release(bool (*work_left)(void*) noexcept, void* argument);
 
-  /// Lets it go without a lease.
+  /// Releases the drive without a lease.
   void release_at_once();
 
-  /// Whether the calling thread drives, or was the last to do so: what it leaves undone it will
-  /// most likely come back to.
+  /// Returns whether the calling thread drives, or was the last to drive: it will most likely
+  /// return to the work that it leaves undone.
   [[nodiscard]] bool is_favoured() const noexcept;
 
-  /// Whether the driver should hand the drive on at the next occasion: another thread needs it, or
-  /// the I/O thread has it and any other wants it, or all is to stop.
+  /// Returns whether the driver should pass on the drive at the next opportunity: because another
+  /// thread needs it, because the I/O thread has it and any other thread wants it, or because the
+  /// loop stops.
   [[nodiscard]] bool must_yield() const noexcept { return yield_.load(); }
 
   // For the I/O thread:
 
-  /// Sleeps until the drive is due to the I/O thread; false when stopped.
+  /// Sleeps until the I/O thread should drive. Returns false if stopped.
   bool acquire_for_io();
   void release_by_io();
 
-  // For anybody:
+  // For any thread:
 
-  /// When there is work that is due at `when`: ends a lease that would delay it.
+  /// Reports work that is due at `when`: ends a lease that would delay it.
   void want_driver(TimePoint when);
 
-  /// Nobody gets the drive from now on; returns when nobody has it (at once on the thread that
-  /// `driven_here`).
+  /// Gives no thread the drive from now on, and returns when no thread has it (at once on the
+  /// thread that `driven_here`).
   void stop(bool driven_here);
   [[nodiscard]] bool stopped() const noexcept { return stopped_.load(); }
 
@@ -82,7 +83,7 @@ class LoopOwnership {
   // Waits in line, without the lock, which it takes over.
   bool follow(std::unique_lock<std::mutex> lock, Follower self,
               const std::optional<TimePoint>& deadline, bool io_thread);
-  // The caller must hold the mutex:
+  // The caller of these must hold the mutex:
   void take(bool io_thread);
   void pass_on();
   [[nodiscard]] bool has_urgent() const noexcept;

@@ -8,10 +8,10 @@
 
 namespace batchrpc::detail {
 
-/// Which threads run something of an object: its tasks, say. Thread-safe.
+/// Counts the threads that run something of an object, such as its tasks. Thread-safe.
 class Presence {
  public:
-  /// The calling thread is there for the scope's time, perhaps on top of another.
+  /// Counts the calling thread for the scope's duration, possibly within another scope.
   class Scope {
    public:
     explicit Scope(Presence& presence);
@@ -22,14 +22,15 @@ class Presence {
    private:
     friend class Presence;
     Presence& presence_;
-    Scope* const outer_;  // of the thread
+    Scope* const outer_;  // the thread's enclosing scope
   };
 
-  /// How many scopes of the calling thread there are.
+  /// Returns the number of scopes of the calling thread.
   [[nodiscard]] std::size_t here() const noexcept;
 
-  /// Waits by the calling thread's context until only that thread is there, or the deadline.
-  /// Returns how many scopes of others there are then. By one thread at a time.
+  /// Waits, by the calling thread's wait context, until only this thread is present, or until the
+  /// deadline. Returns the number of other threads' scopes at that time. Only one thread at a time
+  /// may call it.
   std::size_t wait_for_others(TimePoint deadline);
 
  private:
@@ -37,7 +38,7 @@ class Presence {
 
   std::mutex mutex_;
   std::size_t count_ = 0;
-  std::optional<Promise<void>> left_;  // to be set when no more than so many are there
+  std::optional<Promise<void>> left_;  // set when only the waiting thread's scopes are left
   std::size_t awaited_ = 0;
 };
 

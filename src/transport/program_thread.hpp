@@ -14,34 +14,34 @@
 
 namespace batchrpc::detail {
 
-/// A program in virtual time that blocks. It has a thread, but runs only while the thread that
-/// drives the loop waits for it: the two hand a turn to and fro. A wait of the program's gives the
-/// turn back; what it waits for then has the loop run it again.
+/// A blocking program in virtual time. It has a thread, but runs only while the thread that drives
+/// the loop waits for it: the two threads take turns. A wait of the program returns the turn. When
+/// the wait is done, the loop runs the program again.
 class BATCHRPC_EXPORT ProgramThread final : public std::enable_shared_from_this<ProgramThread> {
  public:
-  /// `wake_delay` is how long the host takes to run it when it can go on. `host` lives as long as
-  /// the program may run.
+  /// `wake_delay` is how long the host takes to run the program once it can continue. `host` must
+  /// outlive the program.
   ProgramThread(std::shared_ptr<VirtualLoop> loop, std::weak_ptr<VirtualHost> host,
                 std::function<Duration()> wake_delay, std::function<void()> program);
-  /// Only of one that has ended, or not begun.
+  /// The program must have ended, or must not have started.
   ~ProgramThread();
   ProgramThread(const ProgramThread&) = delete;
   ProgramThread& operator=(const ProgramThread&) = delete;
 
-  /// Has the loop run it soon.
+  /// Makes the loop run it soon.
   void wake() noexcept;
 
-  /// By the thread that drives the loop: ends the program, whose waits throw ProgramEnded.
+  /// Called by the thread that drives the loop. Ends the program; its waits throw ProgramEnded.
   void end();
 
   [[nodiscard]] bool has_ended() const noexcept { return ended_; }
 
-  /// By the program, instead of the loop's.
+  /// Used by the program in place of the loop's wait.
   void wait(Waiter& waiter, const std::optional<TimePoint>& deadline);
 
  private:
-  void run();        // on the loop: until it waits or ends; throws what the program has thrown
-  void give_turn();  // to the program, and takes it back
+  void run();  // called on the loop: runs the program until it waits or ends; throws its exception
+  void give_turn();  // gives the turn to the program, and returns when it comes back
   void give_back();
   void await_turn();
   void work();
@@ -51,14 +51,14 @@ class BATCHRPC_EXPORT ProgramThread final : public std::enable_shared_from_this<
   const std::function<Duration()> wake_delay_;
   std::function<void()> program_;
 
-  // Whoever has the turn touches these.
+  // Only the thread that has the turn uses these.
   bool ended_ = false;
   bool ending_ = false;
   std::exception_ptr thrown_;
 
   std::mutex mutex_;  // guards what follows
   std::condition_variable turned_;
-  bool turn_ = false;  // it is the program's
+  bool turn_ = false;  // true: it is the program's turn
   std::thread thread_;
 };
 

@@ -13,7 +13,7 @@
 
 namespace batchrpc::detail {
 
-/// Who is told of what happens to a descriptor.
+/// Receives the events of a descriptor.
 class Watcher {
  public:
   /// A mask of epoll.
@@ -23,35 +23,35 @@ class Watcher {
   ~Watcher() = default;
 };
 
-/// What loops wait in for their sockets and alarms: an epoll set with a bell in it. Each descriptor
-/// is registered once, edge-triggered, and whoever watches it knows which edges were missed, so
-/// that a message costs no call of epoll_ctl. One thread at a time waits; the rest is thread-safe.
+/// Loops wait in it for their sockets and alarms: an epoll set with a bell. Each descriptor is
+/// registered once, edge-triggered, and its watcher keeps track of missed edges, so a message costs
+/// no call of epoll_ctl. One thread at a time waits; everything else is thread-safe.
 class Reactor {
  public:
-  /// Throws std::system_error where there are no descriptors left.
+  /// Throws std::system_error if there are no descriptors left.
   Reactor();
   Reactor(const Reactor&) = delete;
   Reactor& operator=(const Reactor&) = delete;
 
-  /// Readable while there are events, for who has a reactor already.
+  /// Returns a descriptor that is readable while there are events, for an outer reactor.
   [[nodiscard]] int fd() const noexcept { return epoll_.get(); }
 
-  /// Events up to the size of `events`; how many. `may_sleep`: until there are some, or a signal
-  /// comes.
+  /// Gets events, up to the size of `events`, and returns their number. With `may_sleep`, waits
+  /// until there are some, or a signal arrives.
   std::size_t wait(std::span<epoll_event> events, bool may_sleep) noexcept;
 
-  /// Makes a thread in wait() leave it; one that is not there yet, later.
+  /// Makes a thread in wait() leave it, or the next call of wait() return at once.
   void ring() noexcept;
 
-  /// Tells the one that watches what an event is of, if that is still there.
+  /// Passes an event to its watcher, if that still exists.
   void dispatch(const epoll_event& event);
 
-  /// Registers a descriptor for `what`, an epoll mask, and gives its name here. Whatever is the
-  /// case already counts as an edge. Throws std::system_error.
+  /// Registers a descriptor for `what`, an epoll mask, and returns its name here. A state that
+  /// already holds counts as an edge. Throws std::system_error.
   std::uint64_t add(std::weak_ptr<Watcher> watcher, int fd, std::uint32_t what);
-  /// Changes the mask. Whatever is the case already counts as an edge once more.
+  /// Changes the mask. A state that already holds counts as an edge again.
   void rearm(std::uint64_t name, int fd, std::uint32_t what) noexcept;
-  /// Before the descriptor is closed.
+  /// Must be called before the descriptor is closed.
   void remove(std::uint64_t name) noexcept;
 
  private:

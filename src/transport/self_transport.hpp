@@ -6,8 +6,8 @@
 
 namespace batchrpc::detail {
 
-/// By which a node calls itself that has no InprocNetwork to share: scheme `self`, of no use to
-/// others.
+/// Makes the transport by which a node without an InprocNetwork calls itself. Its scheme `self` is
+/// of no use to other nodes.
 [[nodiscard]] std::shared_ptr<Transport> self_transport(const TransportContext& context);
 
 }  // namespace batchrpc::detail

@@ -40,7 +40,7 @@ SocketAddress unix_address(const Address& address) {
   const bool abstract = address.scheme() == "unix-abstract";
   const std::string& name = address.name();
   std::memcpy(un.sun_path + (abstract ? 1 : 0), name.data(), name.size());
-  // An abstract name is as long as the size says, a path ends with a zero.
+  // The size determines the length of an abstract name; a path ends with a zero.
   result.size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size() + 1);
   return result;
 }
@@ -128,7 +128,7 @@ int make_socket(int family, std::error_code& error) noexcept {
 
 namespace {
 
-/// Of one value: that a Unix socket's file is not there. As good as a refusal, but says more.
+/// Has one error: the socket file does not exist. It counts as a refusal, but is more precise.
 class NoSocketFile final : public std::error_category {
  public:
   [[nodiscard]] const char* name() const noexcept override { return "batchrpc.socket_file"; }

@@ -22,26 +22,28 @@ struct SocketAddress {
   [[nodiscard]] int family() const noexcept { return storage.ss_family; }
 };
 
-/// Throws InvalidArgument unless it is a unix or unix-abstract address that fits a socket's.
+/// Throws InvalidArgument unless the address is a unix or unix-abstract one that fits into a socket
+/// address.
 void check_unix(const Address& address);
 
-/// Of a unix or unix-abstract address, which it checks.
+/// Converts a unix or unix-abstract address, which it checks.
 [[nodiscard]] SocketAddress unix_address(const Address& address);
 
-/// Of a TCP address that is written in numbers; false when it is a name.
+/// Converts a TCP address with a numeric host. Returns false if the host is a name.
 [[nodiscard]] bool numeric_address(const TcpAddress& address, SocketAddress& result);
 
-/// Back again; a Unix socket without a name gives the address `unix-abstract:?`.
+/// Converts back. A Unix socket without a name gives the address `unix-abstract:?`.
 [[nodiscard]] Address to_address(const SocketAddress& address);
 
-/// A socket's own address, or its peer's.
+/// Returns a socket's own address, or its peer's.
 [[nodiscard]] SocketAddress own_address(int fd) noexcept;
 [[nodiscard]] SocketAddress peer_address(int fd) noexcept;
 
-/// A socket that neither blocks nor is inherited.
+/// Makes a non-blocking socket that child processes do not inherit.
 [[nodiscard]] int make_socket(int family, std::error_code& error) noexcept;
 
-/// errno; a socket file that is not there equals std::errc::connection_refused too: nobody listens.
+/// Returns the error for an errno. A missing socket file also equals std::errc::connection_refused,
+/// since nobody listens.
 [[nodiscard]] std::error_code connect_error(int error) noexcept;
 
 }  // namespace batchrpc::detail

@@ -15,8 +15,8 @@ namespace {
 
 constexpr Duration kBacklogPause = std::chrono::milliseconds(1);
 
-/// Of two tries' errors, the one to report: a refusal says that the host lives, so it counts more
-/// than a route that is missing; that the time was over counts most, for then nothing is known.
+/// Returns which of two errors to report. A refusal shows that the host is up, so it outranks a
+/// missing route. A timeout outranks both, since nothing is known then.
 std::error_code worse(std::error_code a, std::error_code b) noexcept {
   const auto rank = [](std::error_code error) {
     if (!error) return 0;
@@ -27,7 +27,8 @@ std::error_code worse(std::error_code a, std::error_code b) noexcept {
   return rank(b) >= rank(a) ? b : a;
 }
 
-/// TCP may connect a socket to itself when nobody listens on a port of this machine's own range.
+/// TCP may connect a socket to itself if nobody listens on a port of this machine's ephemeral
+/// range.
 bool is_connected_to_itself(int fd) noexcept {
   const SocketAddress own = own_address(fd);
   const SocketAddress peer = peer_address(fd);
@@ -37,7 +38,7 @@ bool is_connected_to_itself(int fd) noexcept {
 
 }  // namespace
 
-/// One connect: resolves, tries the addresses in turn, reports once. Runs on the loop, but for
+/// One connect: resolves, tries the addresses in turn, reports once. It runs on the loop, except
 /// start() and stop().
 class SocketConnect : public std::enable_shared_from_this<SocketConnect> {
  public:
@@ -63,7 +64,7 @@ class SocketConnect : public std::enable_shared_from_this<SocketConnect> {
     core_->post([self = shared_from_this(), attempt = attempt_] { self->next(attempt, {}); });
   }
 
-  /// On any thread: the handler is destroyed, or being called already.
+  /// Any thread: destroys the handler, unless it is being called already.
   void stop() {
     Transport::ConnectHandler handler;  // destroyed after the lock
     const std::lock_guard lock(mutex_);
@@ -95,7 +96,7 @@ class SocketConnect : public std::enable_shared_from_this<SocketConnect> {
     next(attempt, found.error);
   }
 
-  /// After `attempt` has failed: tries the next address, or reports.
+  /// Called when `attempt` has failed: tries the next address, or reports.
   void next(int attempt, std::error_code failure) {
     std::unique_lock lock(mutex_);
     if (is_over(attempt)) return;
@@ -134,7 +135,7 @@ class SocketConnect : public std::enable_shared_from_this<SocketConnect> {
         [self = shared_from_this(), attempt = attempt_] { self->writable(attempt); });
   }
 
-  /// A Unix socket's backlog is full: there is nothing to wait for but time.
+  /// A Unix socket's backlog is full; only time can help.
   void pause(TimePoint now) {
     end_attempt();
     timer_ = core_->schedule(
@@ -175,7 +176,7 @@ class SocketConnect : public std::enable_shared_from_this<SocketConnect> {
     handler(std::move(stream), error);
   }
 
-  /// What comes from the attempt later on comes too late.
+  /// Results of the attempt that arrive later are ignored.
   void end_attempt() {
     ++attempt_;
     if (descriptor_) std::exchange(descriptor_, nullptr)->close();

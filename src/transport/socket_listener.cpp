@@ -22,7 +22,7 @@ namespace batchrpc::detail {
 namespace {
 
 constexpr Duration kPauseWithoutDescriptors = std::chrono::milliseconds(50);
-constexpr int kAcceptsInARow = 64;  // then others on the loop have their turn
+constexpr int kAcceptsInARow = 64;  // then other handlers on the loop have their turn
 
 bool is_socket(const std::string& path) {
   struct stat found {};
@@ -66,7 +66,7 @@ std::string accepted_description(int fd, const Address& own) {
   return own.to_string() + " (process " + std::to_string(credentials.pid) + ")";
 }
 
-/// What is left of the listener when it is destroyed within its own handler.
+/// The part of the listener that remains if the listener is destroyed within its own handler.
 class Acceptor : public std::enable_shared_from_this<Acceptor> {
  public:
   Acceptor(const std::shared_ptr<LoopCore>& core, int fd, Address address,
@@ -165,7 +165,7 @@ class SocketListener final : public Listener {
   struct stat file_ {};
 };
 
-/// Whether the socket file at `address` is left over from a process that has ended; it is then
+/// Returns whether the socket file at `address` was left by a process that has ended. If so, it is
 /// removed.
 bool remove_stale_socket(const SocketAddress& address) {
   const auto* path = reinterpret_cast<const sockaddr_un&>(address.storage).sun_path;

@@ -2,9 +2,9 @@
 
 namespace batchrpc::detail {
 
-/// Sets the options of a connected socket: TCP sends at once what it is given, takes little that it
-/// cannot send yet, and between two ends of one address leaves BBR, where the system has it; a Unix
-/// socket takes large chunks. Whatever the system does not allow is left as it is. See
+/// Sets the options of a connected socket. TCP sends data at once and buffers little unsent data;
+/// between two ends of one address it does not use BBR, if the system has it. A Unix socket takes
+/// large chunks. Options that the system does not allow are left unchanged. See
 /// docs/decisions/0023.
 void set_options(int fd) noexcept;
 

@@ -112,8 +112,8 @@ IoResult SocketStream::try_write(std::span<const std::span<const std::byte>> buf
 void SocketStream::wait_readable(Task handler) { descriptor_->wait_readable(std::move(handler)); }
 void SocketStream::wait_writable(Task handler) { descriptor_->wait_writable(std::move(handler)); }
 
-// A TCP socket that is closed with input unread drops what it has not sent. What a Unix socket has
-// taken is the other side's already.
+// A TCP socket that is closed with unread input drops its unsent data. Data that a Unix socket has
+// taken already belongs to the peer.
 std::size_t SocketStream::unconfirmed_bytes() const noexcept {
   int domain = AF_UNIX;
   socklen_t size = sizeof domain;

@@ -7,17 +7,17 @@
 
 namespace batchrpc::detail {
 
-/// Decides whether it pays to poll before sleeping. A poll in vain raises the level, one that found
-/// something lowers it; at level n the next 2^n - 1 waits do not poll. After one that was preempted
-/// (somebody else needs the processor) none polls for a time that makes up for it.
+/// Decides whether polling before sleeping pays. A futile poll raises the level, and one that found
+/// something lowers it. At level n the next 2^n - 1 waits do not poll. After a poll that was
+/// preempted (another thread needs the processor), no wait polls until that time is made up for.
 class SpinGate {
  public:
-  /// Longer than this between two polls, where the thread gives the processor to whoever wants it:
-  /// somebody else computes, and keeps it for a slice of the scheduler's. Threads that poll too, or
-  /// answer, give it back much sooner, also when they are more than there are processors.
+  /// A longer time than this between two polls, in which the thread yields the processor, means
+  /// that another thread computes and keeps the processor for a scheduler slice. Threads that poll
+  /// too, or answer, give it back much sooner, even if there are more of them than processors.
   static constexpr Duration kPreempted = std::chrono::milliseconds(1);
-  /// For so many times as long as the absence was no wait polls: what polling costs where others
-  /// compute is then no more than one part of so many.
+  /// After such an absence, no wait polls for this many times its length. So polling costs at most
+  /// one part in this many where other threads compute.
   static constexpr int kMakeUp = 16;
 
   [[nodiscard]] bool may_spin(TimePoint now) noexcept {

@@ -7,14 +7,13 @@
 
 namespace batchrpc {
 
-/// Ticks of a loop, without the loop where that goes by the processor's counter. The loop outlives
-/// it.
+/// Ticks of a loop, read without the loop if they come from the processor's counter. The loop must
+/// outlive it.
 class Stopwatch {
  public:
   explicit Stopwatch(const Loop& loop) noexcept : loop_(&loop), counter_(loop.tick_counter()) {}
 
-  /// As Loop::ticks() and time_of(), in ns.
-  /// @{
+  /// The same as Loop::ticks() and time_of(), in ns. @{
   [[nodiscard]] std::uint64_t ticks() const noexcept {
     return counter_ != nullptr ? counter_->ticks() : loop_->ticks();
   }

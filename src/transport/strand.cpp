@@ -9,8 +9,8 @@ bool Strand::begin() {
   return true;
 }
 
-// Runs what waits by now, and leaves to others what comes meanwhile. Who goes on with a task goes
-// first: it has begun before all.
+// Runs the tasks that are waiting now; tasks that arrive meanwhile are left to other threads. A
+// thread that continues a task has priority, since its task began before all others.
 void Strand::end() {
   std::unique_lock lock(mutex_);
   for (std::size_t left = tasks_.size(); left > 0 && !tasks_.empty() && resuming_ == 0; --left) {
@@ -42,7 +42,7 @@ void Strand::come_for_tasks() {
   {
     const std::lock_guard lock(mutex_);
     posted_ = false;
-    if (taken_) return;  // whoever has the turn sees to them
+    if (taken_) return;  // the thread that has the turn runs them
     taken_ = true;
   }
   const Held held(*this);

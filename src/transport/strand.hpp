@@ -12,17 +12,17 @@
 
 namespace batchrpc::detail {
 
-/// Lets one thread at a time run tasks of loops, where several run their io_context. A thread that
-/// finds another at it leaves its task to that one. Thread-safe.
+/// Lets one thread at a time run tasks of loops whose io_context several threads run. A thread that
+/// finds another one running leaves its task to that thread. Thread-safe.
 class Strand {
  public:
-  /// `post` has a task run by some thread, later.
+  /// `post` makes some thread run a task later.
   explicit Strand(std::function<void(Task)> post) : post_(std::move(post)) {}
   Strand(const Strand&) = delete;
   Strand& operator=(const Strand&) = delete;
 
-  /// Runs `task`: now, when it is nobody's turn or this thread's already; else whoever has the turn
-  /// does, after what waits already.
+  /// Runs `task` now if no thread or this one has the turn. Otherwise the thread that has the turn
+  /// runs it, after the tasks that already wait.
   template <class F>
   void run(F&& task) {
     if (is_mine()) {
@@ -30,19 +30,20 @@ class Strand {
     } else if (begin()) {
       const Held held(*this);
       task();
-    } else if (!leave_to_another(task)) {  // it has just become free
+    } else if (!leave_to_another(task)) {  // the turn has just become free
       run(std::forward<F>(task));
     }
   }
 
-  /// Whether the calling thread runs a task now, and has not suspended it (Driven::Suspension).
+  /// Returns whether the calling thread runs a task now, and has not suspended it
+  /// (Driven::Suspension).
   [[nodiscard]] bool is_mine() const noexcept { return Driven::find(this) != nullptr; }
 
-  /// Destroys the tasks that wait: their context ends.
+  /// Destroys the waiting tasks, because their context ends.
   void clear();
 
  private:
-  /// The calling thread's turn, which has begun.
+  /// The calling thread's turn, while it lasts.
   class Held final : public Driven {
    public:
     explicit Held(Strand& turn) : Driven(&turn), turn_(turn) {}
@@ -71,10 +72,10 @@ class Strand {
   std::mutex mutex_;
   std::condition_variable handed_over_;
   std::deque<Task> tasks_;
-  bool taken_ = false;   // it is somebody's turn, or is being handed over
-  bool posted_ = false;  // somebody will come for the tasks that are left
-  int resuming_ = 0;     // threads that go on with a task
-  bool handed_ = false;  // to one of them
+  bool taken_ = false;   // a thread has the turn, or it is being passed on
+  bool posted_ = false;  // a thread will come for the remaining tasks
+  int resuming_ = 0;     // the number of threads that continue a task
+  bool handed_ = false;  // the turn was passed to one of them
 };
 
 template <class F>

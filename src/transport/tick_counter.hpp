@@ -13,15 +13,15 @@
 
 namespace batchrpc::detail {
 
-/// The processor's time stamp counter, by which times are taken at every message where the kernel
-/// itself keeps time by it (docs/decisions/0027). How fast it runs is measured against the steady
-/// clock, first when this is made, which takes 50 us, and anew as more time has passed.
-/// Thread-safe.
+/// The processor's time stamp counter. It is used to take the times of every message if the kernel
+/// itself uses it as its clock (docs/decisions/0027). Its rate is measured against the steady
+/// clock: first at construction, which takes 50 us, and again as more time has passed. Thread-safe.
 class TickCounter {
  public:
   TickCounter();
 
-  /// Whether there is one that the kernel takes to be the same on all processors, and of one speed.
+  /// Returns whether there is a counter that the kernel considers the same on all processors, with
+  /// a constant rate.
   [[nodiscard]] static bool is_good();
 
   [[nodiscard]] std::uint64_t ticks() const noexcept {
@@ -31,7 +31,7 @@ class TickCounter {
     return steady();
 #endif
   }
-  /// How long so many ticks are; zero for a difference that is negative.
+  /// Returns how long this many ticks are; zero if the number is negative.
   [[nodiscard]] std::uint64_t nanoseconds(std::uint64_t ticks) const noexcept {
     if (static_cast<std::int64_t>(ticks) <= 0) return 0;
     __extension__ using Wide = unsigned __int128;
@@ -39,8 +39,8 @@ class TickCounter {
     return static_cast<std::uint64_t>(product >> kShift);
   }
 
-  /// To be called now and then, by anybody: measures the rate anew, over all time since this was
-  /// made or the system was last suspended, whenever that has doubled.
+  /// Call it from time to time, on any thread. It measures the rate again, over all time since
+  /// construction or since the system was last suspended, whenever that time has doubled.
   void measure_now_and_then() noexcept;
 
  private:
@@ -52,8 +52,8 @@ class TickCounter {
   void take(const TickRate::Reading& reading) noexcept;
 
   std::mutex mutex_;
-  TickRate measured_;                                            // guarded by it
-  std::atomic<std::uint64_t> due_{0};                            // to be measured, by ticks
+  TickRate measured_;                  // guarded by it
+  std::atomic<std::uint64_t> due_{0};  // the tick at which the next measurement is due
   std::atomic<std::uint64_t> rate_{std::uint64_t{1} << kShift};  // ns a tick, times 2^32
 };
 

@@ -8,7 +8,7 @@ namespace {
 
 constexpr double kDrift = 0.001;
 constexpr double kReadingError = 100;  // ns, of two readings together
-constexpr double kAnew = 1e9;          // ns: what is measured when measuring begins anew
+constexpr double kAnew = 1e9;          // ns: the length of the first measurement after a restart
 
 bool is_close(double rate, double other, double share) noexcept {
   return std::abs(rate - other) <= other * share;

@@ -4,12 +4,13 @@
 
 namespace batchrpc::detail {
 
-/// How long a tick is, by readings of a counter and a clock that come now and then: over all time
-/// since the first one, for that is what has the least error.
+/// The length of a tick, computed from occasional readings of a counter and a clock. It is taken
+/// over all time since the first reading, because that has the least error.
 ///
-/// In suspend the clock may stand while the counter goes on, or the other way round. So a rate
-/// between two readings that is another than that known is not believed, and measuring begins anew;
-/// unless the next one is the same, for then it is the counter's. Not thread-safe.
+/// While the machine is suspended, the clock may stand while the counter continues, or the other
+/// way round. So a rate between two readings that differs from the known rate is rejected, and
+/// measuring starts again. If the next reading gives the same rate, it is accepted as the
+/// counter's. Not thread-safe.
 class TickRate {
  public:
   struct Reading {
@@ -17,9 +18,9 @@ class TickRate {
     std::uint64_t nanoseconds = 0;
   };
 
-  /// At these ticks the next reading is due.
+  /// The tick at which the next reading is due.
   std::uint64_t take(const Reading& reading) noexcept;
-  /// Nanoseconds a tick; 0: two readings have yet to come.
+  /// Nanoseconds per tick; 0 until there are two readings.
   [[nodiscard]] double rate() const noexcept { return rate_; }
 
  private:
@@ -29,8 +30,8 @@ class TickRate {
   Reading first_{};
   Reading last_{};
   double rate_ = 0;
-  double error_ = 0;  // of the rate: what share of it
-  double other_ = 0;  // that was not believed, by the last reading; 0: there is none
+  double error_ = 0;  // relative error of the rate
+  double other_ = 0;  // the rejected rate of the last reading; 0: none
 };
 
 }  // namespace batchrpc::detail

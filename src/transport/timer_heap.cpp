@@ -73,8 +73,8 @@ Task TimerHeap::free_slot(std::uint32_t index) {
   freed.sequence = 0;
   freed.place = block->free;
   block->free = index % kSlots;
-  // Of the blocks without a timer only the one that is filled next stays, so that one timer that
-  // comes and goes does not allocate each time.
+  // Of the blocks without timers only the one that is filled next is kept, so that a single
+  // repeated timer does not allocate each time.
   if (block->used-- == kSlots) {
     if (!open_.empty() && blocks_[open_.back()] && blocks_[open_.back()]->used == 0) {
       blocks_[open_.back()].reset();

@@ -12,31 +12,31 @@
 
 namespace batchrpc::detail {
 
-/// Tasks ordered by time, those of the same time in the order in which they came. Adding and
-/// removing take O(log n); what is removed leaves nothing behind, so memory follows the number of
-/// tasks that are waiting. Not thread-safe.
+/// Tasks ordered by time; tasks of the same time keep their order of insertion. Adding and removing
+/// take O(log n). A removed task leaves nothing behind, so memory is proportional to the number of
+/// waiting tasks. Not thread-safe.
 class TimerHeap {
  public:
   TimerId push(TimePoint when, Task task);
 
-  /// The task, when it was still there.
+  /// Removes and returns the task, if it was still waiting.
   std::optional<Task> remove(TimerId timer);
 
   [[nodiscard]] bool empty() const noexcept { return heap_.empty(); }
   [[nodiscard]] std::size_t size() const noexcept { return heap_.size(); }
 
-  /// The first task's time; only when there is one.
+  /// Returns the first task's time; the heap must not be empty.
   [[nodiscard]] TimePoint next() const noexcept { return heap_.front().when; }
-  /// The first task's place in the order of coming; only when there is one.
+  /// Returns the first task's insertion number; the heap must not be empty.
   [[nodiscard]] std::uint64_t next_sequence() const noexcept { return heap_.front().sequence; }
-  /// The first task's name; only when there is one.
+  /// Returns the first task's name; the heap must not be empty.
   [[nodiscard]] TimerId next_timer() const noexcept {
     return (heap_.front().sequence << kSlotBits) | heap_.front().slot;
   }
-  /// The place that the next task pushed will have.
+  /// Returns the insertion number of the next task.
   [[nodiscard]] std::uint64_t sequence() const noexcept { return sequence_; }
 
-  /// The first task; only when there is one.
+  /// Removes and returns the first task; the heap must not be empty.
   Task pop();
 
  private:

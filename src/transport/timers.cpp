@@ -66,7 +66,7 @@ void Timers::fire() {
   armed_for_ = TimePoint::max();
   const TimePoint now = std::chrono::steady_clock::now();
   const std::uint64_t end = heap_.sequence();
-  // What is scheduled meanwhile has its turn after the sockets have had theirs.
+  // Tasks scheduled meanwhile have their turn after the sockets.
   while (!heap_.empty() && heap_.next() <= now && heap_.next_sequence() < end) {
     Task task = heap_.pop();
     lock.unlock();

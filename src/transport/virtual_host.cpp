@@ -7,7 +7,7 @@
 
 namespace batchrpc {
 
-// A task of the host's, as the loop has it.
+// A task of the host, as the loop stores it.
 class VirtualHost::Run {
  public:
   Run(std::weak_ptr<VirtualHost> host, Task task)
@@ -49,7 +49,7 @@ TimePoint VirtualHost::at_host(TimePoint at_loop) const noexcept {
 TimePoint VirtualHost::at_loop(TimePoint at_host) const noexcept {
   constexpr Duration kFar = std::chrono::hours(24 * 365 * 100);
   if (at_host <= now()) return loop_->now();
-  if (at_host - start_ > kFar) return TimePoint::max();  // who waits for ever
+  if (at_host - start_ > kFar) return TimePoint::max();  // an endless wait
   const TimePoint ahead = at_host - clock_.offset;
   if (clock_.drift == 0) return ahead;
   const auto passed = static_cast<double>((ahead - start_).count());
@@ -103,7 +103,7 @@ void VirtualHost::resume() {
   });
 }
 
-// One task, so that each is a task of the loop.
+// Runs one task at a time, so that each is a task of the loop.
 void VirtualHost::run_held_back() {
   if (paused_ || held_back_.empty()) return;
   Task task = std::move(held_back_.front().second);

@@ -2,7 +2,7 @@
 
 namespace batchrpc {
 
-/// Is told when a frame is given to the stream.
+/// Is notified when a frame is passed to the stream.
 class FrameWatch {
  public:
   virtual ~FrameWatch() = default;

@@ -80,7 +80,7 @@ struct CallBody {
 [[nodiscard]] CallBody body_of(const CallRecord& record);
 /// Very long names are cut.
 [[nodiscard]] BATCHRPC_EXPORT CallRecord record_of(CallBody&& body);
-/// Of the callee's side alone: the rest of the record is not looked at, or left empty.
+/// Convert the callee's side only: the rest of the record is ignored, or left empty.
 /// @{
 [[nodiscard]] RecordBody side_of(const CallRecord& record);
 [[nodiscard]] CallRecord record_of(RecordBody&& body);

@@ -219,7 +219,7 @@ TEST_CASE("the only process of a launcher starts the others itself") {
 TEST_CASE("a process of a launcher does not sweep") {
   const Environment environment{
       {"RANK", "1"}, {"WORLD_SIZE", "3"}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", "29500"}};
-  refuse({"--sweep", "2-3"}, "the environment says that this is one of several");
+  refuse({"--sweep", "2-3"}, "the environment marks this process as one of several");
 }
 
 TEST_CASE("an address that no process could join at is answered with the usage") {
@@ -228,7 +228,7 @@ TEST_CASE("an address that no process could join at is answered with the usage")
   refuse({"--rank", "1", "--join", "tcp://127.0.0.1:0"}, "only rank 0 knows the port");
   refuse({"--rank", "1", "--join", "file://here"}, "file://here");
   refuse({"--rank", "0", "--join", "inproc://x"}, "inproc://x");
-  refuse({"--rank", "0", "--join", "env://"}, "exclude each other");
+  refuse({"--rank", "0", "--join", "env://"}, "cannot be combined");
   CHECK(parse({"--rank", "0", "--join", "tcp://127.0.0.1:0"}).group.rank == 0);
   CHECK(parse({"--rank", "1", "--join", "file:///tmp/run"}).group.rank == 1);
 

@@ -236,7 +236,7 @@ TEST_CASE("A trainer that was lost before it says why it ends has not failed, to
   join({&a, &b});
   const auto members = world.server().group().members();
   CHECK(world.server().lose(members.back()));
-  CHECK_THROWS_WITH(b.update(1).get(), Catch::Contains("it must join (again) first"));
+  CHECK_THROWS_WITH(b.update(1).get(), Catch::Contains("it must join first"));
   for (TestTrainer* trainer : {&b, &a})
     trainer->server.call<&ParameterServer::fail>("why").get();
   CHECK(failed == std::vector<std::string>{"trainer0"});

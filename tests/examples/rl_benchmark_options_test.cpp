@@ -176,7 +176,7 @@ TEST_CASE("half an environment is an error that says what is missing") {
       Catch::Contains("no MASTER_ADDR"));
   const Environment environment(
       {{"RANK", "3"}, {"WORLD_SIZE", "3"}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", "29501"}});
-  CHECK_THAT(refusal({}), Catch::Contains("RANK 3 is not in a world of 3"));
+  CHECK_THAT(refusal({}), Catch::Contains("RANK 3 does not exist with --world-size 3"));
 }
 
 TEST_CASE("observers are dealt out to several agents, each of which has one") {

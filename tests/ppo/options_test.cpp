@@ -89,9 +89,10 @@ TEST_CASE("Rows that minibatches do not divide are refused with what to change")
 }
 
 TEST_CASE("More environments than the agent can choose for are refused, but not at the workers") {
-  refused({"--workers", "2", "--envs-per-worker", "32769"},
-          "are 65538 environments, but the agent chooses for 65536 at most: use fewer, or "
-          "--inference worker");
+  refused(
+      {"--workers", "2", "--envs-per-worker", "32769"},
+      "are 65538 environments, but the agent can choose actions for 65536 at most; use fewer, or "
+      "--inference worker");
   CHECK_NOTHROW(
       parsed({"--workers", "2", "--envs-per-worker", "32768", "--total-steps", "5000000"}));
   CHECK_NOTHROW(parsed({"--workers", "2", "--envs-per-worker", "65536", "--inference", "worker",
@@ -107,7 +108,7 @@ TEST_CASE("What needs workers, a rank or a file is refused without") {
   refused({"--workers", "2", "--rank", "1"}, "--rank needs --join");
   refused({"--policy", "compiled"}, "--policy-path");
   refused({"--policy-path", "/nowhere"}, "does not apply to an eager policy");
-  refused({"--policy", "script", "--policy-path", "/nowhere"}, "there is no such file or folder");
+  refused({"--policy", "script", "--policy-path", "/nowhere"}, "no such file or folder");
   refused({"--checkpoint", "a/ppo.1.checkpoint"}, "give the folder");
   refused({"--workers", "2", "--envs-per-worker", "6", "--env-threads", "4"},
           "cannot be split evenly");

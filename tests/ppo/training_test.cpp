@@ -232,7 +232,7 @@ TEST_CASE("A NaN of an environment stops the training with its checkpoint from b
   };
   CHECK_THROWS_WITH(run(), Catch::Contains("observations are not finite"));
   CHECK(training.report().curve.size() == 2);  // what is known stays to be reported
-  CHECK(notices == std::vector{"the state before is in " + folder.checkpoint(2)});
+  CHECK(notices == std::vector{"the previous state is in " + folder.checkpoint(2)});
   Training restored(options);
   restored.restore(read_checkpoint(folder.checkpoint(2)));
   CHECK(restored.weights_hash() == before);

@@ -127,7 +127,7 @@ TEST_CASE("cartpole ends with a message when its only observer is killed") {
   const auto end = agent.wait_for(10s);
   REQUIRE(end);
   CHECK(end->code == 1);
-  CHECK_THAT(folder.text("cartpole.err"), Catch::Contains("every observer is lost"));
+  CHECK_THAT(folder.text("cartpole.err"), Catch::Contains("all observers are lost"));
 }
 
 TEST_CASE("observers end with a message within six seconds when the agent is killed") {
@@ -153,8 +153,8 @@ TEST_CASE("observers end with a message within six seconds when the agent is kil
     CHECK(end->code == 1);
   }
   CHECK(Clock::now() - killed < 6s);
-  CHECK_THAT(folder.text("first.err"), Catch::Contains("observer1: the agent is gone"));
-  CHECK_THAT(folder.text("second.err"), Catch::Contains("observer2: the agent is gone"));
+  CHECK_THAT(folder.text("first.err"), Catch::Contains("observer1: the agent was lost"));
+  CHECK_THAT(folder.text("second.err"), Catch::Contains("observer2: the agent was lost"));
 }
 
 TEST_CASE("the observers that a killed agent had started do not outlive it") {
@@ -166,7 +166,7 @@ TEST_CASE("the observers that a killed agent had started do not outlive it") {
   agent.signal(SIGKILL);
   for (const pid_t observer : observers)
     CHECK(becomes_true([&] { return !runs(observer); }, 6s));
-  CHECK_THAT(folder.text("cartpole.err"), Catch::Contains("observer3: the agent is gone"));
+  CHECK_THAT(folder.text("cartpole.err"), Catch::Contains("observer3: the agent was lost"));
 }
 
 TEST_CASE("an interrupt ends cartpole and its observers in good order") {

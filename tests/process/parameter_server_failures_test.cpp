@@ -18,7 +18,7 @@ TEST_CASE("servers go on from the newest checkpoint that all have, or say why no
   CHECK(folder.json("report").at("check").at("passed") == true);
   CHECK(train("2", "1") == 1);  // --check has nothing to compare with
   CHECK_THAT(folder.json("report").at("error").get<std::string>(),
-             Catch::Contains("the model has had 2 iterations, but --iterations is 1"));
+             Catch::Contains("the model has already had 2 iterations, but --iterations is 1"));
 
   // As if server 1 had been killed before it wrote its last one.
   REQUIRE(std::filesystem::remove(folder.file("server1.2.checkpoint")));

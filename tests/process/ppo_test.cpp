@@ -68,8 +68,8 @@ TEST_CASE("ppo ends with a checkpoint and says why when all workers are killed, 
   const auto end = agent.wait_for(60s);
   REQUIRE(end);
   CHECK(end->code == 1);
-  CHECK_THAT(folder.text("ppo.err"),
-             Catch::Contains("all workers are lost") && Catch::Contains("the state before is in"));
+  CHECK_THAT(folder.text("ppo.err"), Catch::Contains("all workers are lost") &&
+                                         Catch::Contains("the previous state is in"));
 
   ChildProcess again = start(folder, "again", ppo(words));
   REQUIRE(has_printed(folder, "again.out", "Update ", 30s));
@@ -146,7 +146,7 @@ TEST_CASE("ppo refuses workers whose environments are others than its own") {
   const auto end = agent.wait_for(60s);
   REQUIRE(end);
   CHECK(end->code == 2);
-  CHECK_THAT(folder.text("ppo.err"), Catch::Contains("are not those of --env cartpole"));
+  CHECK_THAT(folder.text("ppo.err"), Catch::Contains("differ from those of --env cartpole"));
 }
 
 TEST_CASE("ppo refuses workers that have a policy only here or there, and says how to start them") {
