@@ -16,11 +16,12 @@
 
 namespace batchrpc {
 
-/// The node that a callable is exposed on, for callables that need more than arguments: one with a
-/// member `exposed_on(const std::shared_ptr<Host>&)` is told, as a Batcher is; it then answers
-/// calls by a member `take_call(detail::RunningCall&&)`. A host may be used on any thread and
-/// after the node's end, which it does not put off: tasks are then destroyed, nobody is live, and
-/// handlers that are given to it are destroyed. Thread-safe.
+/// The node on which a callable is exposed, for callables that need more than arguments, such as a
+/// Batcher. Such a callable has a member `exposed_on(const std::shared_ptr<Host>&)`, and answers
+/// calls by a member `take_call(detail::RunningCall&&)`. Thread-safe.
+///
+/// A host does not keep its node from ending. After the node's end it destroys the tasks and
+/// handlers that it is given, and no peer is live.
 class BATCHRPC_EXPORT Host {
  public:
   Host() = default;
@@ -30,41 +31,43 @@ class BATCHRPC_EXPORT Host {
 
   /// The node's name; empty: there is no node.
   [[nodiscard]] virtual const std::string& name() const noexcept = 0;
-  /// Where handlers run.
+  /// The executor of handlers.
   [[nodiscard]] virtual const std::shared_ptr<Executor>& workers() const noexcept = 0;
-  /// For short tasks, on the driving thread.
+  /// The executor of short tasks, which run on the driving thread.
   [[nodiscard]] virtual const std::shared_ptr<Executor>& loop_tasks() const noexcept = 0;
-  /// For timers.
+  /// The loop, for timers.
   [[nodiscard]] virtual const std::shared_ptr<Loop>& loop() const noexcept = 0;
 
-  /// The name under which the callable is exposed; empty: nobody knows it.
+  /// The name under which the callable is exposed; empty: it has none.
   [[nodiscard]] virtual const std::string& exposed_as() const noexcept = 0;
-  /// ExposeOptions::exclusive: the lock that the callable takes for what it runs. Null: none.
+  /// The lock that the callable takes for its runs (ExposeOptions::exclusive). Null: none.
   [[nodiscard]] virtual const std::shared_ptr<AsyncMutex>& exclusive() const noexcept = 0;
 
   /// Whether a node of that name is in the group and not lost.
   [[nodiscard]] virtual bool is_live(std::string_view peer) const = 0;
-  /// Whether that very incarnation of a node is; true of nodes of another group.
+  /// Whether that incarnation of a node is in the group and not lost. True for nodes of other
+  /// groups.
   [[nodiscard]] virtual bool is_current(const PeerIdentity& peer) const = 0;
-  /// Whether there is, or may yet be, a node of that name: false for a name that a full group
+  /// Whether a node of that name is there or may still join. False for a name that a full group
   /// lacks.
   [[nodiscard]] virtual bool may_be_peer(std::string_view peer) const = 0;
 
-  /// Calls back after any change of the group. The number takes the handler back; 0: it was not
-  /// taken.
+  /// Calls the handler after any change of the group. Returns a number for forget(); 0: the handler
+  /// was not taken.
   virtual std::uint64_t on_change(std::function<void()> handler) = 0;
-  /// Calls back when the node has ended. The number takes the handler back; 0: it was not taken.
+  /// Calls the handler when the node has ended. Returns a number for forget(); 0: the handler was
+  /// not taken.
   virtual std::uint64_t on_end(std::function<void()> handler) = 0;
-  /// Takes a handler of on_change or on_end back. One that another thread is running may go on
-  /// running after this has returned.
+  /// Removes a handler of on_change() or on_end(). If another thread is running it, it may still
+  /// run after this has returned.
   virtual void forget(std::uint64_t number) = 0;
 
-  /// A batcher's figures: nothing while the batcher is about to end.
+  /// Returns a batcher's figures, or nothing while the batcher is about to end.
   using BatcherFigures = std::function<std::optional<BatcherMetrics>()>;
-  /// Of a batcher: has Node::metrics() ask for its figures, under the name by which it is exposed,
-  /// until forget_metrics(). 0: nobody asks for them.
+  /// Adds a batcher's figures to Node::metrics(), under the name by which it is exposed, until
+  /// forget_metrics(). Returns the number for that; 0: nobody asks for them.
   virtual std::uint64_t on_metrics(BatcherFigures figures) = 0;
-  /// Takes the figures back, of which `last` are the last.
+  /// Removes the figures. `last` are the last ones.
   virtual void forget_metrics(std::uint64_t number, BatcherMetrics last) = 0;
 };
 
