@@ -4,6 +4,12 @@
 
 namespace batchrpc::detail {
 
+void IncomingCall::refuse(const std::exception_ptr& error) {
+  // Another thread may cancel a kept call and answer it. It does not if the call has started.
+  if (const auto& state = context().call()) static_cast<void>(state->start());
+  fail(error);
+}
+
 void IncomingCall::refuse_late() {
   refuse(std::make_exception_ptr(
       TimedOut("the call's deadline passed before it could start; it never ran", false)));

@@ -23,7 +23,7 @@ class IncomingCall : protected RunningCall {
   using RunningCall::wants_reply;
 
   /// Answers the call with `error`, unless it was cancelled. It never runs.
-  void refuse(const std::exception_ptr& error) { fail(error); }
+  void refuse(const std::exception_ptr& error);
   /// Answers a call that is_late().
   void refuse_late();
 

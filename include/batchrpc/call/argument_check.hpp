@@ -4,7 +4,7 @@
 
 namespace batchrpc::detail {
 
-/// What takes arguments of these types; says in words, at compile time, what is wrong with others.
+/// Checks arguments for parameters of these types. The compiler's error says what is wrong.
 template <class... Params>
 struct Takes {
   template <class... Args>

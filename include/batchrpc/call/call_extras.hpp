@@ -17,22 +17,22 @@ class CallRecording;
 
 using Metadata = std::vector<std::pair<std::string, std::string>>;
 
-/// What has come with a call beside its arguments.
+/// Everything that has come with a call beside its arguments.
 struct CallExtras final : Pooled, RefCounted<CallExtras> {
   TraceContext trace{};                        ///< not valid: none
   Metadata metadata{};                         ///< in the order in which they were sent
   std::shared_ptr<CallRecording> recording{};  ///< null: the call is not recorded
 };
 
-/// What goes with a call that is made.
+/// Everything that goes with a call that is made beside its arguments.
 struct OutgoingExtras {
-  TraceContext parent{};               ///< what the call is a part of; not valid: nothing
-  bool parent_is_call = false;         ///< a call that is recorded
-  Metadata metadata{};                 ///< within the limits or not
+  TraceContext parent{};               ///< the call is a part of it; not valid: of nothing
+  bool parent_is_call = false;         ///< the parent is a call that is recorded
+  Metadata metadata{};                 ///< not checked against the limits yet
   bool inherits = false;               ///< CallOptions::inherit_metadata
-  bool may_be_recorded = false;        ///< or goes on with a trace: CallTracer::complete
-  TimePoint started{};                 ///< when it was called, if so
-  std::shared_ptr<RecordSink> sink{};  ///< null: it is not recorded
+  bool may_be_recorded = false;        ///< or continues a trace (CallTracer::complete)
+  TimePoint started{};                 ///< when the call was made, if it may be recorded
+  std::shared_ptr<RecordSink> sink{};  ///< null: the call is not recorded
 };
 
 }  // namespace batchrpc::detail

@@ -14,17 +14,17 @@
 
 namespace batchrpc::detail {
 
-/// What a callee records of one call, or of one run of a batch's handler: times, and what is
-/// caused. Thread-safe.
+/// What a callee records of one call, or of one run of a batch's handler: its times, and the
+/// operators and calls that it causes. Thread-safe.
 class BATCHRPC_EXPORT CallRecording final : public OperatorSink, public RecordSink {
  public:
-  /// So many operators and calls are kept; further ones are counted.
+  /// The number of operators and calls that are kept. Further ones are only counted.
   static constexpr std::size_t kMaxEvents = 4096;
-  /// So many levels of calls, which calls have made in their turn; deeper ones are counted.
+  /// The number of levels of nested calls that are kept. Deeper ones are only counted.
   static constexpr unsigned kMaxDepth = 8;
 
-  /// The call has come. `operators`: who asks wants them, too. `source` tells of those that run
-  /// here, and is never destroyed; null: nothing does.
+  /// Begins when the call has come. `operators`: the caller wants operators, too. `source` reports
+  /// the operators that run here, and is never destroyed; null: nothing reports them.
   CallRecording(std::shared_ptr<Loop> clock, bool operators,
                 const OperatorSource* source = nullptr);
 
@@ -38,30 +38,30 @@ class BATCHRPC_EXPORT CallRecording final : public OperatorSink, public RecordSi
     return operators_ || (own_sink_ && own_sink_->wants_operators());
   }
 
-  /// Has the whole record go to `sink`, too, by report_own(): the callee's own. `known`: of whom it
-  /// is. `told`: the caller is told as well. Before anything else.
+  /// Sends the whole record to the callee's own `sink`, too, in report_own(). `known` says which
+  /// call it is. `told`: the caller gets it as well. Call this before all other functions.
   void show(std::shared_ptr<RecordSink> sink, CallRecord&& known, bool told);
-  /// Whether the caller wants to be told.
+  /// Whether the caller gets the record.
   [[nodiscard]] bool is_told() const noexcept { return told_; }
 
-  /// The calling thread has begun with it; counts once.
+  /// Notes that the calling thread has begun with the call. Only the first time counts.
   void note_begun();
   /// What a run of a batch's handler has caused.
   struct Caused {
     CallRecord record{};
-    std::uint64_t operators_left_out = 0;  // of those in record.left_out: its own operators
+    std::uint64_t operators_left_out = 0;  // its own operators among record.left_out
   };
-  /// It is a row of `batch`, or with null its handler has made rows, for which a handler has run
-  /// until now; `shared`: for other calls, too.
+  /// Notes a run of a batch's handler that ends now. The call is a row of `batch`; null: the call's
+  /// handler has made the rows. `shared`: the run was for other calls, too.
   void note_run(const BatchRecord* batch, const Caused& caused, bool shared) noexcept;
-  /// The function has its result, or has failed with that kind of error: what was recorded, which
-  /// is the callee's side of the call, as who asks wants it. Nothing is taken any more. Again:
-  /// nothing is left.
+  /// Ends the recording: the function has its result, or has failed with that kind of error.
+  /// Returns the callee's side of the call, with what the caller wants of it. A second call returns
+  /// nothing.
   CallRecord finish(std::string error = {});
-  /// After finish(), when the reply is known, and before it leaves: the callee's own sink gets the
-  /// record. `bytes_in`: of the reply; 0: there is none. Again: does nothing.
+  /// Gives the callee's own sink the record, after finish() and before the reply leaves.
+  /// `bytes_in`: the bytes of the reply; 0: there is none. A second call does nothing.
   void report_own(std::uint64_t bytes_in);
-  /// What was caused until now, which is forgotten here: of a run.
+  /// Returns what a run has caused until now, and forgets it.
   [[nodiscard]] Caused take();
 
  private:
@@ -71,12 +71,12 @@ class BATCHRPC_EXPORT CallRecording final : public OperatorSink, public RecordSi
   const bool operators_;
   const OperatorSource* const source_;
   std::shared_ptr<RecordSink> own_sink_;  // null: none
-  std::optional<CallRecord> own_;         // for that, when it is finished
+  std::optional<CallRecord> own_;         // for own_sink_, from finish() to report_own()
   bool told_ = true;
   std::mutex mutex_;
   CallRecord record_;
   std::size_t events_ = 0;
-  std::uint64_t operators_left_out_ = 0;  // of those in the record's left_out: its own operators
+  std::uint64_t operators_left_out_ = 0;  // its own operators among record_.left_out
   bool finished_ = false;
 };
 

@@ -17,8 +17,8 @@
 #include "batchrpc/future/promise.hpp"
 #include "batchrpc/wire/encoder.hpp"
 
-/// How a call that is being answered is cancelled: what the call, the contexts of its handler and
-/// its session share.
+/// The state that a kept call, the contexts of its handler and its session share. Through it the
+/// call is cancelled.
 namespace batchrpc {
 class InFlightCalls;
 }  // namespace batchrpc
@@ -34,15 +34,15 @@ struct FreeWords {
   void operator()(Word* words) const noexcept { free_block(words, count * sizeof(Word)); }
 };
 
-/// What a call's function is given.
+/// The encoded arguments of a call.
 struct CallArguments {
-  std::unique_ptr<Word[], FreeWords> words{};  ///< null: they are the message's
+  std::unique_ptr<Word[], FreeWords> words{};  ///< null: the segment is the message's
   std::span<const Word> segment{};             ///< of `words`, or of the message
   std::vector<Bytes> payloads{};               ///< what came beside the message
   std::shared_ptr<void> receive_plan{};        ///< ReceivePlan::kept
 };
 
-/// Something to be done when a call is cancelled, while this lives.
+/// Runs a task when a call is cancelled, if the hook is still alive then.
 class BATCHRPC_EXPORT CancelHook {
  public:
   CancelHook() = default;
@@ -50,28 +50,29 @@ class BATCHRPC_EXPORT CancelHook {
   CancelHook& operator=(const CancelHook&) = delete;
   virtual ~CancelHook() { detach(); }
 
-  /// From now on, once. False when the call was cancelled before: then it is not done.
+  /// Attaches the hook to a call, once. False if the call was cancelled before. Then the task does
+  /// not run.
   [[nodiscard]] bool attach(Ref<CallState> call);
-  /// Not any more. What has begun on another thread goes on.
+  /// Detaches the hook. A task that has begun on another thread goes on.
   void detach() noexcept;
 
  private:
   friend class CallState;
-  /// What is to be done. Copies what it needs, since the hook may be gone when the task runs; is
-  /// called under a lock.
+  /// Returns the task. It copies what it needs, because the hook may be gone when the task runs.
+  /// Called under a lock.
   [[nodiscard]] virtual Task task() noexcept = 0;
 
   Ref<CallState> call_;
   CancelHook* previous_ = nullptr;
   CancelHook* next_ = nullptr;
-  bool attached_ = false;  // guarded by the call
+  bool attached_ = false;  // guarded by the call's mutex
 };
 
-/// One call that outlives its message. Thread-safe.
+/// One call that outlives its message, and how far it is. Thread-safe.
 class BATCHRPC_EXPORT CallState final : public Pooled, public RefCounted<CallState> {
  public:
-  /// `arguments` are not the message's. `started`: it has begun to run. `function`: the one that
-  /// will run, or does, which lives until let_go(); null: it is not known yet.
+  /// `arguments` have memory of their own. `started`: the call has begun to run. The call keeps
+  /// `function`, which runs or will run, until let_go(); null: it is not known yet.
   CallState(std::uint64_t call_id, CallArguments&& arguments, bool started,
             std::shared_ptr<ExposedFunction> function) noexcept
       : id(call_id),
@@ -79,38 +80,38 @@ class BATCHRPC_EXPORT CallState final : public Pooled, public RefCounted<CallSta
         function_(std::move(function)),
         state_(started ? Phase::running : Phase::waiting) {}
 
-  /// By who answers it.
+  /// Sets the function. For the part that answers the call.
   void set_function(std::shared_ptr<ExposedFunction> function);
-  /// Null when it is over, or not known yet.
+  /// Null: the call is over, or its function is not known yet.
   [[nodiscard]] std::shared_ptr<ExposedFunction> function();
-  /// False when it was cancelled before.
+  /// Starts the call. False if it was cancelled before.
   [[nodiscard]] bool start();
-  /// Of a call that has started: for who runs it.
+  /// The arguments of a call that has started. For the part that runs it.
   [[nodiscard]] CallArguments& arguments() noexcept { return arguments_; }
-  /// It is answered: nobody can cancel it any more.
+  /// Ends the call: it is answered, and cannot be cancelled any more.
   void end() noexcept;
-  /// After end(), by who answered it: destroys what only the answer needed. Contexts may still be
-  /// there.
+  /// Destroys, after end(), what only the answer needed. Contexts may still be there. For the part
+  /// that answered the call.
   void let_go() noexcept;
-  /// Nobody waits for its answer. It never starts if it has not, and its arguments are destroyed
-  /// here; else its handler is told here, by the user's code. On a thread that decodes for the
-  /// node.
+  /// Cancels the call, because nobody waits for its answer. A call that has not started never will,
+  /// and its arguments are destroyed here. Otherwise user code runs here that learns of it. Call
+  /// this on a thread that decodes for the node.
   void cancel() noexcept { static_cast<void>(cancel(true)); }
-  /// The same, if it has not started; false when it has, or is over.
+  /// Cancels the call only if it has not started. False if it has, or is over.
   [[nodiscard]] bool cancel_if_waiting() noexcept { return cancel(false); }
 
   [[nodiscard]] bool cancelled() const noexcept {
     return phase_of(state_.load(std::memory_order_acquire)) == Phase::cancelled;
   }
-  /// Whether it has not begun to run, and may yet.
+  /// Whether the call has not begun to run, and may still begin.
   [[nodiscard]] bool waits() const noexcept {
     const std::uint8_t phase = phase_of(state_.load(std::memory_order_acquire));
     return phase == Phase::waiting ||
            (phase == Phase::running && in_line_.load(std::memory_order_relaxed));
   }
-  /// Of a call that has started: what was started only waits for the turn of what is to run.
+  /// Notes whether a call that has started only waits in line. It then counts as waiting.
   void set_in_line(bool in_line) noexcept { in_line_.store(in_line, std::memory_order_relaxed); }
-  /// Whether it is being answered still.
+  /// Whether the call is still being answered.
   [[nodiscard]] bool under_way() const noexcept {
     return is_under_way(state_.load(std::memory_order_acquire));
   }
@@ -118,14 +119,14 @@ class BATCHRPC_EXPORT CallState final : public Pooled, public RefCounted<CallSta
   [[nodiscard]] Future<void> when_cancelled();
 
   const std::uint64_t id;
-  std::shared_ptr<ReplySink> sink;  ///< for who answers it
+  std::shared_ptr<ReplySink> sink;  ///< for the part that answers the call
 
  private:
   friend class CancelHook;
   friend class batchrpc::InFlightCalls;
-  // What becomes of a call is decided by one exchange, since each call pays for it. Who looks at
-  // what follows the mutex holds that and adds the bit kWatched: so whoever ends the call takes the
-  // mutex once, too, and what was looked at is still there.
+  // One exchange decides what becomes of a call, because each call pays for it. A thread that looks
+  // at the members behind the mutex holds the mutex and sets the bit kWatched. The thread that ends
+  // the call then takes the mutex once, too, so these members stay until the look is over.
   struct Phase {
     static constexpr std::uint8_t waiting = 0;
     static constexpr std::uint8_t running = 1;
@@ -137,22 +138,22 @@ class BATCHRPC_EXPORT CallState final : public Pooled, public RefCounted<CallSta
   static constexpr bool is_under_way(std::uint8_t state) noexcept {
     return phase_of(state) <= Phase::running;
   }
-  // Who is to be told of a cancellation.
+  // The parts that want to learn of a cancellation.
   struct Watch {
     std::stop_source stop{std::nostopstate};
     std::vector<Promise<void>> promises{};
   };
 
   bool cancel(bool also_started) noexcept;
-  // Under the mutex. The state as it was.
+  // Sets the bit kWatched, and returns the state before. The caller must hold the mutex.
   std::uint8_t look() noexcept { return state_.fetch_or(kWatched, std::memory_order_acq_rel); }
   [[nodiscard]] Watch& watch();
 
-  CallState* next_kept_ = nullptr;             // guarded by the InFlightCalls
-  CallArguments arguments_;                    // of who starts it, or cancels it before that
-  std::shared_ptr<ExposedFunction> function_;  // of who answers it; others look
+  CallState* next_kept_ = nullptr;  // guarded by the InFlightCalls
+  CallArguments arguments_;  // belong to the thread that starts the call, or cancels it before
+  std::shared_ptr<ExposedFunction> function_;  // written by the part that answers the call
   CancelHook* hooks_ = nullptr;
-  std::unique_ptr<Watch> watch_;  // null: nobody has asked for it
+  std::unique_ptr<Watch> watch_;  // null: nobody wants to learn of a cancellation
   SmallMutex mutex_;
   std::atomic<std::uint8_t> state_;
   std::atomic<bool> in_line_{false};

@@ -17,7 +17,7 @@
 
 namespace batchrpc::detail {
 
-/// What the caller of a function that returns R gets: for a view its own copy, since the reply is
+/// What the caller of a function that returns R gets. For a view it is a copy, because the reply is
 /// gone when the future is ready.
 template <class R>
 struct ReceivedResult {
@@ -39,7 +39,7 @@ struct ReceivedResult<std::span<T>> {
 template <class R>
 using Received = typename ReceivedResult<R>::type;
 
-// Whether T is or contains a view of a message; recursive types contain themselves.
+// Whether T is or contains a view of a message. Recursive types contain themselves.
 template <class T, class... Enclosing>
 constexpr bool holds_view() {
   if constexpr (ReceivedResult<T>::kIsView) {
@@ -53,15 +53,15 @@ constexpr bool holds_view() {
   }
 }
 
-/// What decoding a reply threw, as an error of a call that has run.
+/// Returns an exception of the decoding of a reply as an error of a call that has run.
 [[nodiscard]] BATCHRPC_EXPORT std::exception_ptr as_of_reply(std::exception_ptr thrown);
 
-/// The state of a call's future, which waits for the reply itself: one allocation a call.
+/// The state of a call's future. It receives the reply itself, so a call needs one allocation.
 /// `take(reply)` makes the result, and may throw.
 template <class R, class Take>
 class PendingReply final : public State<R>, public ReplyReceiver {
  public:
-  /// One reference is the future's, the other the call's.
+  /// The future has one reference, the call the other.
   explicit PendingReply(Take take) : State<R>(2), take_(std::move(take)) {}
 
   void receive(Reply& reply) noexcept override {
@@ -92,12 +92,12 @@ class PendingReply final : public State<R>, public ReplyReceiver {
   [[no_unique_address]] Take take_;
 };
 
-/// What a user's options mean for a call that the node makes now, and what goes along with it: by
-/// the options, the call that the calling thread answers, and who records the node's calls. `node`
-/// null: there is none, and nothing goes along.
+/// Returns what a user's options mean for a call that the node makes now, and what goes along with
+/// the call. That depends on the options, on the call that the calling thread answers, and on who
+/// records the node's calls. Null: there is no node, and nothing goes along.
 [[nodiscard]] BATCHRPC_EXPORT OutgoingOptions outgoing(const CallOptions& options, LocalNode* node);
 
-/// A call's future, and what completes it.
+/// A call's future, and the handler that completes it.
 template <class R>
 struct Pending {
   Future<R> future;
@@ -110,7 +110,7 @@ Pending<R> wait_for_reply(Take take) {
   return {FutureAccess::make(Ref<State<R>>(state)), ReplyHandler(*state)};
 }
 
-/// The result as the function's caller knows it.
+/// Waits for the result in the form that the function's caller gets.
 template <class R>
 Pending<Received<R>> wait_for_result() {
   static_assert(!holds_view<Received<R>>(),
@@ -123,8 +123,8 @@ Pending<Received<R>> wait_for_result() {
   });
 }
 
-/// Converts the arguments to the function's types, encodes them and gives them to `submit(key,
-/// options, encoder, handler)`. Nothing is thrown: what goes wrong is in the future.
+/// Converts the arguments to the function's types, encodes them and passes them to `submit(key,
+/// options, encoder, handler)`. It throws nothing: the future has any error.
 template <class R, class... Params, class Submit, class... Args>
 Future<Received<R>> send_call(const Submit& submit, const FunctionKey& key,
                               OutgoingOptions&& options, Args&&... args) {
@@ -141,14 +141,14 @@ Future<Received<R>> send_call(const Submit& submit, const FunctionKey& key,
   }
 }
 
-/// What becomes of a notification until it is queued.
+/// Stores the error that a notification meets until it is queued.
 struct SendingOutcome final : ReplyReceiver {
   void receive(Reply& reply) noexcept override { error = std::move(reply.error); }
   std::exception_ptr error;
 };
 
-/// Sends a message whose reply is of interest to nobody but what it carries (DeliveryHook):
-/// `submit` as below. Throws what goes wrong before it is queued.
+/// Sends a message whose reply matters only to its delivery hooks (DeliveryHook). `submit` is as in
+/// send_call(). Throws the errors that come before the message is queued.
 template <class Submit>
 void send_unheard(const Submit& submit, const FunctionKey& key, Encoder& encoder,
                   OutgoingOptions options = {}) {
@@ -158,7 +158,7 @@ void send_unheard(const Submit& submit, const FunctionKey& key, Encoder& encoder
   if (pending.future.ready()) std::move(pending.future).get();
 }
 
-/// Sends a message without a reply; the same otherwise.
+/// Sends a message in the same way, without a reply.
 template <class Submit>
 void send_unanswered(const Submit& submit, const FunctionKey& key, Encoder& encoder,
                      OutgoingOptions options = {}) {
@@ -169,7 +169,8 @@ void send_unanswered(const Submit& submit, const FunctionKey& key, Encoder& enco
   if (outcome.error) std::rethrow_exception(outcome.error);
 }
 
-/// As send_call, without a reply. Throws what goes wrong before the message is queued.
+/// Does the same as send_call(), without a reply. Throws the errors that come before the message is
+/// queued.
 template <class... Arguments, class Submit>
 void send_notification(const Submit& submit, const FunctionKey& key, OutgoingOptions&& options,
                        std::type_identity_t<const Arguments&>... arguments) {

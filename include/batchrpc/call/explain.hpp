@@ -10,10 +10,12 @@
 
 namespace batchrpc {
 
-/// Explains the call that ended in this error, for people, in several lines (the last without a
-/// newline): what happened to it, with the times since the call; which promise of
-/// docs/reliability.md applied; and what to do. For an error that belongs to no call, it returns
-/// the error's own message. Error::diagnostics() has the same for programs. Thread-safe. @{
+/// Describes, for people, what happened to the call that ended in this error. The lines say what
+/// became of the call, with the times since it was made, which of the promises in
+/// docs/reliability.md applied, and what to do. The last line has no line break at its end. If the
+/// error belongs to no call, the text is the error's own. Error::diagnostics() has the same for
+/// programs. Thread-safe.
+/// @{
 [[nodiscard]] BATCHRPC_EXPORT std::string explain(const Error& error);
 [[nodiscard]] BATCHRPC_EXPORT std::string explain(const std::exception_ptr& error);
 template <class T>

@@ -23,18 +23,21 @@ namespace batchrpc {
 
 /// How an exposed function runs.
 struct ExposeOptions {
-  /// Run it where the message was read, not on a worker: for functions that neither block nor
-  /// compute for more than some tens of microseconds (docs/threading.md). Not for a Batcher, which
-  /// has BatchOptions::short_handler.
+  /// Runs the function on the thread that read the message, not on a worker. Set this for functions
+  /// that do not block, and compute for some tens of microseconds at most (docs/threading.md). A
+  /// Batcher has BatchOptions::short_handler instead.
   bool short_handler = false;
-  /// A lock that each call of the function has while it runs: of the functions with one lock, also
-  /// of several nodes of this process, one call runs at a time. Those of one node run in the order
-  /// in which they came; it takes turns with other nodes, and with who asks for the lock elsewhere.
-  /// No thread waits for it. The call has it before its arguments are decoded, and until its answer
-  /// is made: where the function returns a Future, until that is ready. A handler that waits for
-  /// the lock itself, or for a call that needs it, waits in vain. Null: none. Each batch of a
-  /// Batcher has the lock, instead of its calls, and takes what has come until it gets the lock;
-  /// the batcher needs a parallelism of 1, and must not have had a row yet.
+  /// A lock that each call of the function holds while it runs; null: none. Of all functions with
+  /// the same lock, also on several nodes of this process, one call runs at a time. The calls of
+  /// one node run in the order in which they came. A node takes turns with other nodes, and with
+  /// other users of the lock. No thread waits for it.
+  ///
+  /// The call gets the lock before its arguments are decoded, and holds it until its answer is
+  /// made. If the function returns a Future, that is when the future is ready. A handler must not
+  /// wait for the lock, or for a call that needs it: it would wait for ever.
+  ///
+  /// For a Batcher each batch holds the lock, not each call. A batch takes the rows that have come
+  /// until it gets the lock. The batcher needs a parallelism of 1, and must not have had a row yet.
   std::shared_ptr<AsyncMutex> exclusive{};
 };
 
@@ -80,18 +83,18 @@ concept ToldOfHost = requires(Callable& callable, const std::shared_ptr<Host>& h
   HostedAccess::exposed_on(callable, host);
 };
 
-/// Throws InvalidArgument for an option that a callable which gathers calls has no use for: it
-/// takes each call at once, and runs later.
+/// Throws InvalidArgument for an option that a callable which gathers calls cannot use. Such a
+/// callable takes each call at once, and runs later.
 BATCHRPC_EXPORT void check_gathering(const std::string& name, const ExposeOptions& options);
 
-/// A callable that takes announcements, too.
+/// A callable that learns of calls before they are complete (ExposedFunction::announce).
 template <class Callable>
 concept ToldOfCalls = requires(Callable& callable, Decoder& arguments,
                                const std::shared_ptr<TransferGate>& gate) {
   HostedAccess::announce(callable, arguments, gate);
 };
 
-/// What a node keeps of an exposed function; shared with the calls under way.
+/// An exposed function, as its node keeps it. The calls under way share it.
 class BATCHRPC_EXPORT ExposedFunction : public std::enable_shared_from_this<ExposedFunction> {
  public:
   ExposedFunction(std::string function_name, std::string function_signature, ExposeOptions how)
@@ -100,30 +103,30 @@ class BATCHRPC_EXPORT ExposedFunction : public std::enable_shared_from_this<Expo
         options(std::move(how)) {}
   virtual ~ExposedFunction();
 
-  /// What answers calls that a peer made by that signature; null: it is not this function's. Throws
-  /// BadSignature, which says more. Thread-safe.
+  /// Returns the function that answers a peer's calls by that signature; null: it is not this
+  /// function's. Throws BadSignature, which says more. Thread-safe.
   [[nodiscard]] virtual std::shared_ptr<ExposedFunction> with_signature(std::string_view called_as);
-  /// Calls under way go on, others do not begin. Thread-safe.
+  /// Takes the function back: calls under way go on, others do not begin. Thread-safe.
   virtual void take_back() noexcept { taken_back = true; }
   /// Runs the function and answers the call: at once, or later, as a DeferredCall.
   virtual void run(RunningCall& call) noexcept = 0;
-  /// A call has come whose payloads follow; `arguments` has none of them, and
-  /// CallContext::current() says who calls. `gate` is of use to who holds the call. What is thrown
-  /// counts as the default. On the driving thread, which it does not keep waiting.
+  /// Announces a call whose payloads follow. `arguments` has none of them. CallContext::current()
+  /// knows the caller. `gate` lets the payloads of a held call come. An exception counts as the
+  /// default. It runs on the driving thread, and must not block it.
   [[nodiscard]] virtual ReceivePlan announce(Decoder& arguments,
                                              const std::shared_ptr<TransferGate>& gate);
-  /// The Cap'n Proto schema of arguments and result.
+  /// Returns the Cap'n Proto schema of arguments and result.
   [[nodiscard]] virtual std::string schema() const = 0;
-  /// The kind of functions that it belongs to, by its name; it lives for ever. Null: none that the
-  /// node does not know.
+  /// Returns the kind of functions that the function belongs to, by its name. The kind lives for
+  /// ever. Null: there is none, or the node knows it.
   [[nodiscard]] virtual const FunctionKind* kind() const noexcept;
 
   const std::string name;
   const std::string signature;
   const ExposeOptions options;
-  std::atomic<bool> taken_back{false};   ///< by take_back()
-  FunctionCounters* counters = nullptr;  ///< the node's, once it is exposed
-  std::string shown{};                   ///< its name as people know it, once it is exposed
+  std::atomic<bool> taken_back{false};   ///< set by take_back()
+  FunctionCounters* counters = nullptr;  ///< the node's, once the function is exposed
+  std::string shown{};                   ///< the name for people, once the function is exposed
 };
 
 /// The signature of a call: its text, its schema, and how its arguments are encoded.
@@ -230,9 +233,9 @@ class TypedFunction final : public ExposedFunction {
     }
   }
 
-  // What the function may refer to until its future completes: its captures or object, also when it
-  // is taken back or its node ends, a coroutine's reference parameters, views of the message. It is
-  // itself what waits for the future.
+  // A call that waits for the function's future, as a callback of it. It keeps all that the
+  // function may refer to until then: the captures or object, also when the function is taken back
+  // or its node ends, a coroutine's reference parameters, and views of the message.
   struct Running final : Callback, Pooled {
     Running(std::shared_ptr<ExposedFunction> function, RunningCall&& running)
         : Callback(&answer, true), call(std::move(running), std::move(function)) {}
@@ -258,7 +261,7 @@ class TypedFunction final : public ExposedFunction {
   }
 
   static void answer(Callback& self, StateBase& source) noexcept {
-    const AmbientScope scope(nullptr);  // whoever completed the future
+    const AmbientScope scope(nullptr);  // not that of the thread that completed the future
     const std::unique_ptr<Running> running(static_cast<Running*>(&self));
     DeferredCall& call = running->call;
     try {

@@ -12,23 +12,23 @@
 
 namespace batchrpc::detail {
 
-/// A function that may be called with any of many signatures, such as an operator with overloads:
-/// what answers calls of one is made when it is first called so. Exposed by Node::expose.
+/// A function that may be called with many signatures, such as an operator with overloads. The
+/// function for a signature is made when it is first called with it. Node::expose exposes a family.
 class BATCHRPC_EXPORT FunctionFamily : public ExposedFunction {
  public:
-  /// Of those that were made, the `most` that were called last are kept; others are made anew.
+  /// Keeps the `most` functions that were called last. Others are made anew.
   explicit FunctionFamily(std::string function_name, ExposeOptions how, std::size_t most = 8);
   ~FunctionFamily() override;
 
   std::shared_ptr<ExposedFunction> with_signature(std::string_view called_as) final;
   void take_back() noexcept final;
-  /// Never called: calls go to what with_signature() gave.
+  /// Never called, because calls go to the function that with_signature() returned.
   void run(RunningCall& call) noexcept final;
 
  private:
-  /// The function for a signature that a peer chose, which may be any text: it has the family's
-  /// name and options, and does not refer to the family. Throws BadSignature. Thread-safe; on a
-  /// driving thread, which it does not keep waiting.
+  /// Makes the function for a signature that a peer chose, which may be any text. The function has
+  /// the family's name and options, and does not refer to the family. Throws BadSignature.
+  /// Thread-safe. It runs on a driving thread, and must not block it.
   [[nodiscard]] virtual std::shared_ptr<ExposedFunction> make(std::string_view called_as) const = 0;
 
   const std::size_t most_;

@@ -8,7 +8,7 @@
 
 namespace batchrpc::detail {
 
-/// Future<T> as T: what a remote function's caller gets.
+/// What the caller of a remote function gets: T for a function that returns Future<T>.
 template <class R>
 struct Unwrapped {
   using Type = std::remove_cvref_t<R>;
@@ -25,9 +25,9 @@ struct Signature {
   using Return = R;
   using Result = typename Unwrapped<R>::Type;
   static constexpr bool kAsynchronous = Unwrapped<R>::kAsynchronous;
-  /// What travels: the parameters without references and cv-qualifiers.
+  /// The types that travel: the parameters without references and cv-qualifiers.
   using Arguments = std::tuple<std::remove_cvref_t<Params>...>;
-  /// Whether each parameter takes what has arrived: no T& does.
+  /// Whether each parameter accepts a decoded argument. A T& does not.
   static constexpr bool kTakesTemporaries =
       (std::is_convertible_v<std::remove_cvref_t<Params>, Params&&> && ...);
 };
@@ -66,7 +66,7 @@ struct FunctionTraits<F C::*> : FunctionTraits<F> {
   using Class = C;
 };
 
-/// Says in words, at compile time, why a function cannot be exposed.
+/// Checks that a function can be exposed. The compiler's error says in words why not.
 template <class Traits>
 constexpr bool takes_temporaries() {
   static_assert(Traits::kTakesTemporaries,
@@ -84,8 +84,8 @@ constexpr bool is_plain_name(std::string_view name) {
   return !name.empty();
 }
 
-// The compiler's own text of the template argument. The return type is `auto` because g++ otherwise
-// appends what std::string_view is an alias of.
+// Returns the compiler's own text of the template argument. The return type is `auto` because g++
+// otherwise appends what std::string_view is an alias of.
 template <auto F>
 constexpr auto printed_name() {
   std::string_view text = __PRETTY_FUNCTION__;
@@ -96,8 +96,8 @@ constexpr auto printed_name() {
   return text;
 }
 
-/// The qualified name of a function, such as "space::Type::member": the same text from g++ and
-/// clang.
+/// Returns the qualified name of a function, such as "space::Type::member". g++ and clang give the
+/// same text.
 template <auto F>
 constexpr std::string_view function_name() {
   constexpr std::string_view kName = printed_name<F>();

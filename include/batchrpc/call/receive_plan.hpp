@@ -6,37 +6,38 @@
 #include "batchrpc/base/export.hpp"
 #include "batchrpc/call/remote_call.hpp"
 
-/// How a function takes calls whose large payloads have yet to come: into which memory, and when.
+/// How a function receives the large payloads of its calls: into which memory, and when.
 namespace batchrpc::detail {
 
-/// Lets the payloads of a held call come. May be kept for as long as one likes.
+/// Lets the payloads of a held call come. It may be kept for any time.
 class BATCHRPC_EXPORT TransferGate {
  public:
   virtual ~TransferGate();
-  /// Of all payloads that are to come.
+  /// The bytes of all payloads that are to come.
   [[nodiscard]] virtual std::uint64_t bytes() const noexcept = 0;
-  /// Thread-safe, runs no code of the user's, and does not wait for the loop or the peer: what it
-  /// sends leaves soon, whatever the calling thread does next. Again, before the call was held (it
-  /// is then not), and after the end of the call or of its connection it does nothing.
+  /// Opens the gate. Thread-safe. It runs no user code, and does not wait for the loop or the peer:
+  /// its message leaves soon, whatever the calling thread does next. A call that is not held yet
+  /// will not be held. A second call does nothing, nor does one after the end of the call or of its
+  /// connection.
   virtual void open() noexcept = 0;
 };
 
-/// What a function says of a call whose payloads have yet to come.
+/// How a function wants to receive a call whose payloads have yet to come.
 ///
-/// A call that is held costs its sender the memory of its payloads, and this node next to none: the
-/// first chunks, at most 1 MiB, are set aside, and copied when the gate is open. A call of no more
-/// than that may come as a whole before its sender hears that it is to wait: it runs, though the
-/// gate is shut.
+/// A held call costs its sender the memory of its payloads. It costs this node little: the first
+/// chunks, at most 1 MiB, are set aside, and copied when the gate opens. A call of up to 1 MiB may
+/// come as a whole before its sender learns that it has to wait. It then runs, though the gate is
+/// shut.
 struct ReceivePlan {
-  /// Comes back with the call (RunningCall::take_receive_plan). Let go of when that will never be:
-  /// it was cancelled, or its connection ended; on the driving thread, without a lock, as `target`
-  /// is.
+  /// Comes back with the call (RunningCall::take_receive_plan). If the call never comes, because it
+  /// was cancelled or its connection ended, the driving thread releases this and `target` without a
+  /// lock.
   std::shared_ptr<void> kept{};
-  /// Where the payloads go; null: to memory of the library's. Those that it has chosen memory for
-  /// own it, so that it lives as long as they do. Of a held call it is asked when the gate is open,
-  /// or when the call has come all the same.
+  /// Chooses the memory for the payloads. Null: the library does. Payloads in memory that it has
+  /// chosen own the target, so it lives as long as they do. For a held call it is asked when the
+  /// gate opens, or when the call has come although the gate is shut.
   std::shared_ptr<PayloadTarget> target{};
-  /// The sender is to wait until the gate is opened.
+  /// The sender has to wait until the gate is opened.
   bool held = false;
 };
 

@@ -24,13 +24,12 @@ class LocalNode;
 
 namespace batchrpc::detail {
 
-/// Names a remote function on the wire. The views outlive the call of the function that they are
-/// given to.
+/// Names a remote function on the wire. Its views must outlive the function call that gets it.
 struct FunctionKey {
   std::string_view name;
   std::string_view signature;
-  std::uint64_t hash = 0;    ///< of both
-  std::string_view shown{};  ///< the name as people know it; empty: by `name` (shown_name)
+  std::uint64_t hash = 0;    ///< of name and signature
+  std::string_view shown{};  ///< the name for people; empty: made of `name` (shown_name)
 };
 
 constexpr FunctionKey function_key(std::string_view name, std::string_view signature,
@@ -40,51 +39,53 @@ constexpr FunctionKey function_key(std::string_view name, std::string_view signa
 
 class CallProbe;
 
-/// What came back: an error, or a body to decode at kBodyPointer - 1 of the segment. Valid during
-/// the handler only.
+/// A reply: an error, or a body to decode at kBodyPointer - 1 of the segment. Valid only while the
+/// handler runs.
 struct Reply {
   std::exception_ptr error;
   std::span<const Word> segment;
   std::span<const Bytes> payloads;
-  CallProbe* probe = nullptr;  ///< of a call that is recorded
+  CallProbe* probe = nullptr;  ///< null: the call is not recorded
 };
 
-/// The caller is about to learn what became of its call, which is recorded: of several times the
-/// first counts. `error`: what the reply turned out to be, if not a result.
+/// Ends the record of a call: its caller is about to get the result or `error`. Only the first time
+/// counts.
 BATCHRPC_EXPORT void end_record(CallProbe& probe, const std::exception_ptr& error) noexcept;
 
-/// Who has submitted calls, and can take them back.
+/// The part that has submitted calls, and can cancel them.
 class Submitter {
  public:
-  /// The call's receiver gets Cancelled, in here. False when it has ended. Thread-safe.
+  /// Cancels a call: its receiver gets Cancelled before this returns. False if the call has ended.
+  /// Thread-safe.
   virtual bool cancel_call(std::uint64_t id) noexcept = 0;
 
  protected:
   ~Submitter() = default;
 };
 
-/// A call that was submitted: who can take it back, and as what.
+/// A call that was submitted: the part that can cancel it, and its number there.
 struct SubmittedCall {
   std::weak_ptr<Submitter> submitter{};
   std::uint64_t id = 0;
 
-  /// Takes it back: its receiver gets Cancelled, in here. False when it has ended.
+  /// Cancels the call: its receiver gets Cancelled before this returns. False if the call has
+  /// ended.
   BATCHRPC_EXPORT bool cancel() const noexcept;
 };
 
 /// Waits for the reply to one call.
 class ReplyReceiver {
  public:
-  /// Called once; the receiver may be gone afterwards.
+  /// Gets the reply, once. The receiver may be gone afterwards.
   virtual void receive(Reply& reply) noexcept = 0;
-  /// The call is submitted, and waits for its reply. Before receive(), at most once, under a lock.
+  /// Learns that the call is submitted. Called at most once, before receive() and under a lock.
   virtual void submitted(SubmittedCall /*call*/, bool /*cancel_when_dropped*/) noexcept {}
 
  protected:
   ~ReplyReceiver() = default;
 };
 
-/// The duty to tell a receiver what became of its call. One that is dropped says BrokenPromise.
+/// The duty to give a receiver its reply. A handler that is dropped gives it BrokenPromise.
 class ReplyHandler {
  public:
   ReplyHandler() noexcept = default;
@@ -109,24 +110,24 @@ class ReplyHandler {
   ReplyReceiver* receiver_ = nullptr;
 };
 
-/// Chooses the memory for payload `index`, of `size` bytes, of a reply or call. Empty, or of
-/// another size, or what is thrown: the library allocates. Called at most once a payload, before
-/// its bytes are read, on the driving thread, which it does not keep waiting. The payload owns it.
+/// Chooses the memory for payload `index`, of `size` bytes, of a reply or call. The library
+/// allocates if it throws, or returns another size. The driving thread calls it at most once for
+/// each payload, before its bytes are read. It must not block. The payload owns it.
 using PayloadTarget = UniqueFunction<std::span<std::byte>(std::size_t index, std::size_t size)>;
 
+/// How a call is made.
 struct OutgoingOptions {
   Duration timeout{};  ///< zero: the node's default; Duration::max(): none
   bool wants_reply = true;
-  bool detached = true;  ///< see CallOptions, where the default is another
+  bool detached = true;  ///< as in CallOptions, where the default differs
   bool cancel_when_dropped = false;
-  RetryOptions retry{};  ///< of a call that wants a reply
+  RetryOptions retry{};  ///< only for calls that want a reply
   std::unique_ptr<PayloadTarget> payload_target;
-  std::shared_ptr<const void> kept;        ///< until the call has ended, if it wants a reply
+  std::shared_ptr<const void> kept;        ///< until a call that wants a reply has ended
   std::shared_ptr<OutgoingExtras> extras;  ///< null: nothing goes with it
 };
 
-/// An encoder of the calling thread's own, with the envelope reserved; may be used while another
-/// is.
+/// An encoder of the calling thread, with space for the envelope. A thread may have several leases.
 class BATCHRPC_EXPORT EncoderLease {
  public:
   EncoderLease();
@@ -139,18 +140,19 @@ class BATCHRPC_EXPORT EncoderLease {
   std::unique_ptr<Encoder> encoder_;
 };
 
-/// The node whose messages the calling thread is encoding or decoding; null outside of that. For
-/// codecs of values that belong to a node, such as remote references.
+/// Sets, for a scope, the node whose messages the calling thread encodes or decodes. Codecs of
+/// values that belong to a node, such as remote references, ask for it.
 class BATCHRPC_EXPORT CurrentNode {
  public:
-  /// None, whatever it is outside of the scope.
+  /// Sets no node.
   CurrentNode() noexcept;
-  /// `node` stays where it is for as long as this lives.
+  /// `node` must stay where it is while this lives.
   explicit CurrentNode(const std::shared_ptr<LocalNode>& node) noexcept;
   ~CurrentNode();
   CurrentNode(const CurrentNode&) = delete;
   CurrentNode& operator=(const CurrentNode&) = delete;
 
+  /// Null: no scope is open, or it sets no node.
   [[nodiscard]] static std::shared_ptr<LocalNode> get();
 
  private:
