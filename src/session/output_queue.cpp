@@ -10,7 +10,6 @@
 namespace batchrpc {
 namespace {
 
-constexpr std::array<std::byte, 8> kZeros{};
 // What a queue keeps between bursts.
 constexpr std::size_t kKeptBytes = 4 * 1024;
 
@@ -42,7 +41,7 @@ void OutputQueue::append_frame(std::span<const Word> frame) {
       for (const Bytes& payload : payloads) {
         append_bytes(queued_.frames, payload.span());
         append_bytes(queued_.frames,
-                     std::span(kZeros).first(wire::padded(payload.size()) - payload.size()));
+                     std::span(wire::kZeros).first(wire::padded(payload.size()) - payload.size()));
       }
     } else {
       large_bytes = bytes_of(payloads);

@@ -12,8 +12,6 @@ namespace {
 constexpr std::size_t kSpares = 4;
 constexpr std::size_t kSpareBytes = 64 * 1024;
 
-constexpr std::array<std::byte, 8> kZeros{};
-
 }  // namespace
 
 void offer_rest(std::span<const std::byte> bytes, std::size_t& skip, WriteBatches::Buffers& buffers,
@@ -49,7 +47,7 @@ std::span<const std::span<const std::byte>> WriteBatches::unwritten(Buffers& buf
   offer_rest(batch.frames, skip, buffers, count);
   if (batch.chunk) {
     offer_rest(batch.chunk->bytes, skip, buffers, count);
-    offer_rest(std::span(kZeros).first(batch.chunk->padding), skip, buffers, count);
+    offer_rest(std::span(wire::kZeros).first(batch.chunk->padding), skip, buffers, count);
   }
   return std::span(buffers).first(count);
 }

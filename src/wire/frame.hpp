@@ -200,5 +200,7 @@ inline constexpr std::size_t kContextInSegment = kContextPointer - 1;
 [[nodiscard]] constexpr std::uint64_t padded(std::uint64_t size) noexcept {
   return (size + 7) & ~std::uint64_t{7};
 }
+/// The bytes of padding.
+inline constexpr std::array<std::byte, 8> kZeros{};
 
 }  // namespace batchrpc::wire
