@@ -97,6 +97,8 @@ TEST_CASE("a list of structs must keep what its tag says", "[decoder]") {
   CHECK(decodes<Points>(message(struct_pointer(1, 2, 0))));
   CHECK(decodes<Points>(message(struct_pointer(2, 1, 0))));
   CHECK_FALSE(decodes<Points>(message(struct_pointer(2, 2, 0))));
+  CHECK_FALSE(decodes<Points>(message(struct_pointer(1, 2, 1))));  // one word too many
+  CHECK_FALSE(decodes<Points>(message(struct_pointer(3, 1, 0))));
   CHECK_FALSE(decodes<Points>(message(struct_pointer((1 << 29) - 1, 0xffff, 0xffff))));
   CHECK_FALSE(decodes<Points>(message(list_pointer(1, 4, 2))));
   CHECK_FALSE(decodes<Points>(message(struct_pointer(1, 2, 0), 3)));
