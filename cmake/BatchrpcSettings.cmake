@@ -17,6 +17,13 @@ if(PROJECT_IS_TOP_LEVEL)
         CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} ${BATCHRPC_CCACHE})
   endif()
 
+  # Four times as fast as binutils' linker.
+  find_program(BATCHRPC_LLD ld.lld)
+  mark_as_advanced(BATCHRPC_LLD)
+  if(BATCHRPC_LLD AND NOT "${CMAKE_EXE_LINKER_FLAGS}${CMAKE_SHARED_LINKER_FLAGS}" MATCHES "-fuse-ld=|-flto")
+    add_link_options(-fuse-ld=lld)
+  endif()
+
   if(BATCHRPC_SANITIZE)
     string(REPLACE ";" "," sanitizers "${BATCHRPC_SANITIZE}")
     add_compile_options(-fsanitize=${sanitizers} -fno-sanitize-recover=all -fno-omit-frame-pointer)

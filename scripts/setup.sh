@@ -12,7 +12,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 groups=(  # "<packages>: <what they are for>"
-  'g++ cmake ninja-build ccache: compiling'
+  'g++ cmake ninja-build ccache lld: compiling'
   "pkg-config: Cap'n Proto's CMake configuration calls it"
   'libasio-dev: sockets, timers, threads'
   'libcapnp-dev capnproto: the wire: library, schema compiler'

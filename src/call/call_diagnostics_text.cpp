@@ -60,6 +60,7 @@ void report_refusal(Error& error, std::string_view function, std::string_view pe
 
 std::vector<std::string> count_texts(const std::map<std::string, std::size_t>& counts) {
   std::vector<std::string> texts;
+  texts.reserve(counts.size());
   for (const auto& [name, count] : counts)
     texts.push_back(name + (count > 1 ? " (" + std::to_string(count) + " calls)" : ""));
   return texts;

@@ -32,7 +32,7 @@ void make_room(EnvBatch& batch, const StepShape& shape, bool rollout, PayloadMem
 
 Bytes observations_of(const BatchPart& part, std::size_t bytes, PayloadMemory& memory) {
   if (part.steps == 0 || part.observations.size() == bytes) return part.observations;
-  const Bytes all = memory.allocate(bytes);
+  Bytes all = memory.allocate(bytes);
   const std::size_t before = bytes - part.observations.size();
   std::memset(all.mutable_data(), 0, before);
   std::memcpy(all.mutable_data() + before, part.observations.data(), part.observations.size());

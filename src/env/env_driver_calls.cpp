@@ -47,11 +47,8 @@ void VectorEnv::State::send_step(const Order& order, Bytes actions) {
       const std::string name = env::step_name(options_.service);
       const auto key = detail::function_key(
           name, detail::CallSignature<Traits::Result, Traits::Arguments>::text());
-      const auto submit = [&](const detail::FunctionKey& function, detail::OutgoingOptions&& how,
-                              Encoder& encoder, detail::ReplyHandler&& handler) {
-        node.submit(options_.workers[worker_of(order.group)], function, std::move(how), encoder,
-                    std::move(handler));
-      };
+      const detail::SubmitTo submit{detail::NodeAccess::core(node).get(),
+                                    options_.workers[worker_of(order.group)]};
       auto reply =
           detail::send_call<env::StepReply, env::SessionId, std::uint32_t, std::uint32_t, Bytes>(
               submit, key, how_to_call(node, order), order.session,

@@ -336,6 +336,7 @@ Future<void> VectorEnv::State::push_policy(Bytes bytes, std::uint64_t version) {
     }
   }
   std::vector<Future<void>> taken;
+  taken.reserve(takers.size());
   for (const Taker& taker : takers) {
     taken.push_back(send_weights(taker.worker, taker.session, *weights, options_.step_timeout)
                         .then([self = shared_from_this(), taker](const Result<void>& result) {

@@ -76,11 +76,10 @@ Future<std::shared_ptr<NodeCore>> NodeCore::start(const std::shared_ptr<NodeCore
     if (is_root) listening.listen_for_peers(std::nullopt);
     core->tick_.start([node = core.get()] { node->tick(); }, core);
     Future<void> ready = is_root ? core->group_->gather() : core->group_->join();
-    return std::move(ready).then([core](Result<void> result) {
+    return std::move(ready).then([core](const Result<void>& result) {
       if (!result) {
-        const std::exception_ptr error = result.error();
         core->shutdown(Duration::zero());
-        std::rethrow_exception(error);
+        std::rethrow_exception(result.error());
       }
       core->calls_->expect_functions_until(
           after(core->loop()->now(), core->options_.expose_within));

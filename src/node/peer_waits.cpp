@@ -23,7 +23,7 @@ std::string why_absent(const std::string& peer, const std::vector<PeerInfo>& pee
 
 }  // namespace
 
-Future<PeerInfo> PeerWaits::wait(std::string peer, Duration timeout,
+Future<PeerInfo> PeerWaits::wait(std::string peer, Duration timeout,  // NOLINT: once for a wait
                                  std::weak_ptr<const void> owner) {
   Wait wait{.peer = peer, .promise = {}, .timer = 0};
   auto future = wait.promise.get_future();

@@ -65,6 +65,7 @@ std::vector<std::string> Retries::close() {
     ++counts[entry.call->text()];
   }
   std::vector<std::string> texts;
+  texts.reserve(counts.size());
   for (const auto& [text, count] : counts) {
     texts.push_back(text + (count > 1 ? " (" + std::to_string(count) + " calls)" : "") +
                     ", waiting to be retried");

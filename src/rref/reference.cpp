@@ -49,14 +49,15 @@ void expose_protocol(LocalNode& node) {
   expose_once(node, kReady, [](ObjectId object) -> Future<void> {
     Promise<void> promise;
     Future<void> ready = promise.get_future();
-    run_on_object(object, {},
-                  [promise = std::move(promise)](Result<std::shared_ptr<void>> value) mutable {
-                    if (value) {
-                      promise.set_value();
-                    } else {
-                      promise.set_error(std::make_exception_ptr(DidNotRun{value.error()}));
-                    }
-                  });
+    run_on_object(
+        object, {},
+        [promise = std::move(promise)](const Result<std::shared_ptr<void>>& value) mutable {
+          if (value) {
+            promise.set_value();
+          } else {
+            promise.set_error(std::make_exception_ptr(DidNotRun{value.error()}));
+          }
+        });
     return ready;
   });
   expose_once(node, kAbandon, [](const NoObject& none) {

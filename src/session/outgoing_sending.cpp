@@ -207,7 +207,7 @@ void OutgoingCalls::answer_refused(PendingCall& call, Refusal refusal,
     report_refusal(error, name, peer, now);
     if (link_->counters() != nullptr)
       link_->counters()->refused(peer, counted_name(function.name), error, now);
-    reply.error = std::make_exception_ptr(std::move(error));
+    reply.error = std::make_exception_ptr(error);
   } else if (refusal == Refusal::overloaded) {
     reply.error = out_of_credit(function, call.bytes, now);
   }
@@ -235,7 +235,7 @@ std::exception_ptr OutgoingCalls::out_of_credit(const detail::FunctionKey& funct
   report_refusal(error, name, peer, now, Guarantee::bounded_memory);
   if (link_->counters() != nullptr)
     link_->counters()->refused(peer, counted_name(function.name), error, now);
-  return std::make_exception_ptr(std::move(error));
+  return std::make_exception_ptr(error);
 }
 
 // The number by which the peer knows the function; defines it first, if the peer does not know it.

@@ -8,7 +8,7 @@ namespace batchrpc::detail {
 
 // Nobody reads the clock: edge-triggered, each expiry counts.
 std::shared_ptr<Timers> Timers::make(std::shared_ptr<Site> site) {
-  const std::shared_ptr<Timers> timers(new Timers(std::move(site)));
+  std::shared_ptr<Timers> timers(new Timers(std::move(site)));
   timers->name_ = timers->site_->reactor().add(timers, timers->clock_.fd(), EPOLLIN | EPOLLET);
   return timers;
 }

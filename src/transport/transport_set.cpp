@@ -104,6 +104,7 @@ std::vector<std::string> TransportSet::usable(const std::vector<std::string>& ad
   }
   std::ranges::stable_sort(ways, std::greater{}, [](const auto& way) { return way.first; });
   std::vector<std::string> best_first;
+  best_first.reserve(ways.size());
   for (auto& [priority, text] : ways)
     best_first.push_back(std::move(text));
   return best_first;

@@ -237,7 +237,7 @@ TEST_CASE("a group of a full world must be of its nodes") {
     made.rank = rank;
     made.world_size = 2;
     made.join = "inproc://world";
-    made.loop = world;
+    made.simulation.loop = world;
     made.transports = {inproc_transport(network)};
     return made;
   };

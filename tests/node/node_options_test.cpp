@@ -125,7 +125,7 @@ TEST_CASE("an io_context and a loop exclude each other") {
   asio::io_context context;
   CHECK_THAT(refusal([&context](auto& o) {
                o.io_context = &context;
-               o.loop = std::make_shared<VirtualLoop>();
+               o.simulation.loop = std::make_shared<VirtualLoop>();
              }),
              Catch::Contains("NodeOptions::io_context"));
 }

@@ -150,9 +150,9 @@ TEST_CASE("a profiler that wants no operators has none, whoever else wants them"
   Pair pair;
   // As a function of LibTorch's does.
   const auto run_operator = [] {
-    const CallContext* const call = CallContext::current();
-    if (call == nullptr) return;
-    if (detail::OperatorSink* const sink = call->operators())
+    const detail::Ambient* const work = detail::Ambient::current();
+    if (work == nullptr) return;
+    if (detail::OperatorSink* const sink = work->operators())
       sink->add(OperatorRecord{.name = "aten::add", .begin = sink->now(), .end = sink->now()});
   };
   const Node c = pair.world.join("c");

@@ -32,7 +32,7 @@ void ReferenceProgram::expose_repeated(const std::shared_ptr<Life>& life, std::s
         if (ending_ || other->dead || other->paused || !other->node) continue;
         if (detail::NodeAccess::core(*other->node)->incarnation() != from.incarnation) continue;
         try {
-          other->node->template notify<void(Args...)>(to, name, arguments...);
+          other->node->peer(to).template notify<void(Args...)>(name, arguments...);
           ++outcomes_["repeated"];
         } catch (const Error&) {  // it is gone
         }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -191,6 +192,37 @@ TEST_CASE("rows keep the order that was asked for, wherever they were received",
   for (const at::Tensor& batch : batches) {
     CHECK(batch[0][0].item<float>() == 1);
     CHECK(batch[1][0].item<float>() == 2);
+  }
+}
+
+TEST_CASE("rows keep their order where the first lies first, but the others do not follow it",
+          "[batch]") {
+  test::VirtualWorld world;
+  const Node agent = world.root("agent");
+  const std::array<Node, 3> nodes{world.join("1"), world.join("2"), world.join("3")};
+  std::vector<at::Tensor> batches;
+  const Batcher<at::Tensor(at::Tensor)> batcher(
+      {.max_size = 3, .min_size = 3, .order_by_peer = true}, [&](const at::Tensor& rows) {
+        batches.push_back(rows.clone());
+        return rows;
+      });
+  agent.expose("f", batcher);
+  constexpr std::int64_t kLarge = 16 * 1024;
+  for (int round = 0; round < 3; ++round) {
+    std::vector<Future<at::Tensor>> answers;
+    for (const std::size_t node : {0U, 2U, 1U}) {
+      const at::Tensor row = at::full({kLarge}, static_cast<float>(node));
+      answers.push_back(nodes[node].call<at::Tensor(at::Tensor)>("agent", "f", row));
+      world.run_for(1ms);
+    }
+    CHECK(answers[0].get()[0].item<float>() == 0);
+    CHECK(answers[1].get()[0].item<float>() == 2);
+    CHECK(answers[2].get()[0].item<float>() == 1);
+  }
+  REQUIRE(batches.size() == 3);
+  for (const at::Tensor& batch : batches) {
+    for (std::int64_t row = 0; row < 3; ++row)
+      CHECK(batch[row][0].item<float>() == static_cast<float>(row));
   }
 }
 

@@ -77,7 +77,7 @@ class UniqueFunction<R(Args...)> {
   template <class D>
   struct Box : detail::Pooled {
     template <class F>
-    explicit Box(F&& f) : callable(std::forward<F>(f)) {}
+    explicit Box(F&& f) : callable(std::forward<F>(f)) {}  // NOLINT: it is never copied
     D callable;
   };
   template <class D>

@@ -81,10 +81,10 @@ struct ReturnOf<F, void> {
 };
 
 // The type of a callable's only parameter, if it has exactly one signature.
-struct Unknown_ {};
+struct UnknownParameter {};
 template <class F>
 struct Parameter {
-  using type = Unknown_;
+  using type = UnknownParameter;
 };
 template <class F>
 requires requires { &F::operator(); }
@@ -121,7 +121,7 @@ struct ValueArgument<void, Consume> {
 template <class F, class T, bool Consume>
 inline constexpr bool kTakesResult = [] {
   using P = typename Parameter<F>::type;
-  if constexpr (std::is_same_v<P, Unknown_>) {
+  if constexpr (std::is_same_v<P, UnknownParameter>) {
     return !CallTraits<F, typename ValueArgument<T, Consume>::type>::kCallable;
   } else {
     return std::is_same_v<std::remove_cvref_t<P>, Result<T>>;
