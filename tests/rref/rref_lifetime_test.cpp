@@ -132,7 +132,7 @@ TEST_CASE("R4: whoever logs that a lease is over may look at what is held") {
   std::size_t left = 1;
   NodeOptions options = world.options("owner");
   options.logging.sink = [&](LogLevel /*level*/, std::string_view line) {
-    if (line.find("are released") != std::string_view::npos)
+    if (line.find("were released") != std::string_view::npos)
       left = rref_report(*owner).owned.size();
   };
   owner.emplace(options);
