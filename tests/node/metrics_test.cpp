@@ -335,7 +335,7 @@ TEST_CASE("calls that came before their function was exposed are parked, and the
   const NodeMetrics metrics = b.metrics();
   CHECK(metrics.parked == 0);
   CHECK(answered_of(metrics, "soon")->ok == 1);
-  CHECK(answered_of(metrics, "soon")->bytes_received == made_of(a, "soon")->bytes_sent);
+  CHECK(answered_of(metrics, "soon")->bytes_received == made_of(a.metrics(), "soon")->bytes_sent);
   CHECK(answered_of(metrics, std::string(kUnknownName)) == nullptr);
 }
 
