@@ -1,6 +1,7 @@
 #include "batchrpc/node/inspect.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/node/node_access.hpp"
@@ -11,12 +12,20 @@
 
 namespace batchrpc {
 
+namespace {
+
+// The library's own functions that stand for what the program has exposed.
+constexpr std::array kShownPrefixes{detail::kMethodPrefix, detail::kCreatePrefix,
+                                    detail::kOpenPrefix};
+
+}  // namespace
+
 std::vector<std::string> exposed_functions(const Node& node) {
   std::vector<std::string> shown;
   for (const std::string& name : detail::NodeAccess::core(node)->functions().names()) {
     const bool of_program = !name.starts_with(kReservedPrefix) ||
-                            name.starts_with(detail::kMethodPrefix) ||
-                            name.starts_with(detail::kCreatePrefix);
+                            std::any_of(kShownPrefixes.begin(), kShownPrefixes.end(),
+                                        [&](auto prefix) { return name.starts_with(prefix); });
     if (of_program) shown.emplace_back(shown_name(name));
   }
   std::sort(shown.begin(), shown.end());
@@ -27,8 +36,8 @@ std::vector<std::string> exposed_functions(const Node& node) {
 std::string function_schema(const Node& node, std::string_view name) {
   NodeCore& core = *detail::NodeAccess::core(node);
   const FunctionTable& functions = core.functions();
-  for (const std::string_view prefix :
-       {std::string_view(), detail::kMethodPrefix, detail::kCreatePrefix}) {
+  if (const auto function = functions.find(name)) return function->schema();
+  for (const std::string_view prefix : kShownPrefixes) {
     if (const auto function = functions.find(std::string(prefix).append(name))) {
       return function->schema();
     }

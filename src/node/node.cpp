@@ -92,7 +92,7 @@ bool Node::unexpose(std::string_view name) const {
   FunctionTable& functions = live_core().functions();
   bool removed = functions.remove(name);
   for (const std::string_view prefix :
-       {detail::kMethodPrefix, detail::kCreatePrefix, detail::kValuePrefix}) {
+       {detail::kMethodPrefix, detail::kCreatePrefix, detail::kOpenPrefix, detail::kValuePrefix}) {
     removed = functions.remove(std::string(prefix).append(name)) || removed;
   }
   return removed;
@@ -117,7 +117,8 @@ MembershipSubscription Node::on_membership(
 }
 
 void MembershipSubscription::cancel() const {
-  if (const std::shared_ptr<NodeCore> core = core_.lock()) core->forget_handler(number_);
+  const std::shared_ptr<NodeCore> core = core_.lock();
+  if (core && !core->is_forked_copy()) core->forget_handler(number_);
 }
 
 std::vector<std::string> Node::shutdown(Duration timeout) {

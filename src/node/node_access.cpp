@@ -87,6 +87,7 @@ OutgoingOptions NodeAccess::outgoing(const CallOptions& options, NodeCore* core)
 }
 
 std::string NodeAccess::name_of(NodeCore& core, PeerRef peer) {
+  core.refuse_forked_copy();
   if (peer.by_rank()) return core.peers().name_of(peer.rank());
   if (peer.name().empty()) {
     throw NotFound("no peer has the rank " + std::to_string(peer.rank()) +
@@ -102,6 +103,7 @@ void NodeAccess::submit(NodeCore* core, PeerRef peer, const FunctionKey& functio
     node.submit(peer.name(), function, std::move(options), encoder, std::move(handler));
     return;
   }
+  node.refuse_forked_copy();
   std::string name;
   try {
     name = name_of(node, peer);

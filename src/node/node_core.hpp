@@ -54,6 +54,8 @@ class NodeCore final : public SessionHost, public LocalNode {
   [[nodiscard]] wire::Hello own_hello() const override { return identity_.hello(); }
   [[nodiscard]] BATCHRPC_EXPORT std::exception_ptr refusal() const override;
   [[nodiscard]] bool is_forked_copy() const noexcept override { return threads_.is_forked_copy(); }
+  /// Throws if this is the copy in a forked child, before its locks are used.
+  void refuse_forked_copy() const { threads_.refuse_forked_copy(); }
   void expose(std::shared_ptr<detail::ExposedFunction> function) override;
   void run_on_worker(Task task) override;
   [[nodiscard]] std::shared_ptr<PayloadMemory> payload_memory() const {

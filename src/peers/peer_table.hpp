@@ -88,7 +88,7 @@ class PeerTable final : public PeerView {
   /// Whether the group has, or had, a node of that name.
   [[nodiscard]] bool is_known(std::string_view name) const;
   /// Returns texts about unfinished work. For calls of this node: "worker1: add (3 calls)". For
-  /// calls of peers: "4 calls of worker1, still being answered here: add (3 calls), sum". For bytes
+  /// calls of peers: "4 calls from worker1, not yet answered: add (3 calls), sum". For bytes
   /// that have not left: "4096 bytes to worker1".
   [[nodiscard]] std::vector<std::string> pending() const;
   /// Whether pending() is empty.

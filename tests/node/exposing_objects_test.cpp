@@ -13,8 +13,11 @@ struct Sum {
   int get() { return total; }
   int add(int n) { return total += n; }
   int add(int n, int m) { return total += n + m; }
+  Sum twin() { return Sum(total); }
   int total;
 };
+
+Sum make_sum() { return Sum(7); }
 
 }  // namespace exposing_objects
 
@@ -91,6 +94,19 @@ TEST_CASE("a class can be taken back, and exposed with another constructor, and 
   CHECK(outcome(pair.a.create<Sum>("b", 5).call<&Sum::get>()).code() == ErrorCode::not_found);
   pair.b.expose_class<Sum(int, int)>();
   CHECK(pair.a.create<Sum>("b", 5, 6).call<&Sum::get>().get() == 11);
+}
+
+TEST_CASE("a factory can be taken back, a function and a method, and has a schema") {
+  const Pair pair;
+  pair.b.expose_factory<&exposing_objects::make_sum>();
+  pair.b.expose_factory<&Sum::twin>();
+  CHECK(exposed_functions(pair.b) ==
+        Names{"exposing_objects::Sum::twin", "exposing_objects::make_sum"});
+  CHECK_THAT(function_schema(pair.b, "exposing_objects::Sum::twin"), Contains("Arguments"));
+  CHECK(pair.b.unexpose<&exposing_objects::make_sum>());
+  CHECK(pair.b.unexpose<&Sum::twin>());
+  CHECK_FALSE(pair.b.unexpose<&Sum::twin>());
+  CHECK(exposed_functions(pair.b).empty());
 }
 
 TEST_CASE("a method behind remote references can be taken back, and exposed again") {

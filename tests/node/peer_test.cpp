@@ -69,14 +69,31 @@ TEST_CASE("the options of a handle hold for each of its calls, and with() leaves
 TEST_CASE("a handle notifies with its metadata, and its retries and timeout do not apply") {
   const Pair pair;
   std::string seen;
-  pair.b.expose("note",
-                [&seen] { seen = CallContext::current()->metadata("who").value_or("nobody"); });
+  std::optional<Duration> left;
+  pair.b.expose("note", [&] {
+    seen = CallContext::current()->metadata("who").value_or("nobody");
+    left = CallContext::current()->time_left();
+  });
   const MetadataEntry who{.key = "who", .value = "me"};
   pair.a.peer("b")
       .with({.timeout = 1ns, .retry = {.attempts = 3}, .metadata = {&who, 1}})
       .notify<void()>("note");
   pair.world.run_for(1ms);
   CHECK(seen == "me");
+  CHECK(left.value_or(1h) > 1s);
+}
+
+TEST_CASE("a notification that carries an RRef arrives, also from a callback") {
+  const Pair pair;
+  pair.b.expose("answer", [] {});
+  int taken = 0;
+  pair.b.expose("take", [&taken](const RRef<int>& /*number*/) { ++taken; });
+  const RRef<int> number = pair.a.own(std::make_shared<int>(5));
+  pair.a.call<void()>("b", "answer").then([&] {
+    pair.a.peer("b").with({.cancel_when_dropped = true}).notify<void(RRef<int>)>("take", number);
+  });
+  pair.world.run_for(1s);
+  CHECK(taken == 1);
 }
 
 TEST_CASE("a handle outlives a move of its node, and after the node's end its calls fail so") {

@@ -86,7 +86,9 @@ class Batcher<R(Args...)> {
   Future<R> operator()(Args... args) const {
     return state_->template submit<R>({}, detail::kOfOne, std::tuple<Args...>(std::move(args)...));
   }
-  /// Returns a callable that does the same with options: `squares.with({.timeout = 2s})(3)`.
+  /// Returns a callable that does the same with options: `squares.with({.timeout = 2s})(3)`. It is
+  /// a handle of the batcher. To expose it makes an ordinary function, whose rows count as those of
+  /// this process: expose the batcher itself for peers.
   [[nodiscard]] auto with(BatchCallOptions options) const {
     return [state = state_, options = std::move(options)](Args... args) -> Future<R> {
       return state->template submit<R>(options, detail::kOfOne,

@@ -153,6 +153,7 @@ template <class Submit>
 void send_unheard(const Submit& submit, const FunctionKey& key, Encoder& encoder,
                   OutgoingOptions options = {}) {
   options.timeout = Duration::max();
+  options.cancel_when_dropped = false;
   Pending<void> pending = wait_for_reply<void>([](const Reply& /*reply*/) {});
   submit(key, std::move(options), encoder, std::move(pending.handler));
   if (pending.future.ready()) std::move(pending.future).get();

@@ -54,7 +54,8 @@ struct IsSharedPointer<std::shared_ptr<T>> : std::true_type {};
 /// The errors of a call are in its future (docs/errors.md). All functions are thread-safe, except
 /// destruction, moving and shutdown(): one thread does these while no other uses the node.
 /// docs/threading.md says where handlers and callbacks run. A moved-from node throws
-/// InvalidArgument from every function except those marked noexcept.
+/// InvalidArgument from every function except those marked noexcept; call() has the error in its
+/// future.
 class BATCHRPC_EXPORT Node {
  public:
   /// Joins its group, and blocks until it has joined. Throws InvalidArgument (an option is out of
@@ -117,6 +118,8 @@ class BATCHRPC_EXPORT Node {
   /// PeerInfos (such as peers(), which includes lost peers).
   template <class Range = std::initializer_list<PeerRef>>
   [[nodiscard]] Peers each(const Range& peers) const {
+    static_assert(!std::is_convertible_v<const Range&, PeerRef>,
+                  "each() takes a range of peers; use peer() for one peer");
     Peers all = no_peers();
     for (const auto& peer : peers)
       all.peers_.emplace_back(PeerRef(peer));
@@ -170,10 +173,10 @@ class BATCHRPC_EXPORT Node {
     }
   }
 
-  /// Removes everything that is exposed under that name: a function, the method of objects behind
-  /// RRefs, and a class, as exposed_functions() lists them. Later calls fail with NotFound. Calls
-  /// in flight finish, and what they refer to lives until then. Objects stay. Returns whether there
-  /// was anything.
+  /// Removes everything that is exposed under that name: a function, a factory, a method of objects
+  /// behind RRefs, and a class, as exposed_functions() lists them. Later calls fail with NotFound.
+  /// Calls in flight finish, and what they refer to lives until then. Objects stay. Returns whether
+  /// there was anything.
   bool unexpose(std::string_view name) const;
   /// The same for what was exposed under its qualified name.
   template <auto F>
@@ -265,8 +268,8 @@ class BATCHRPC_EXPORT Node {
   ///
   /// - "worker1: add (3 calls)": own calls, which end with ShutDown unless their answers still
   ///   arrive;
-  /// - "4 calls of client, still being answered here: step (3 calls), sum; of these 2 have not
-  ///   begun": calls of others; those that have not begun are answered with ShutDown;
+  /// - "4 calls from client, not yet answered: step (3 calls), sum; 2 of them have not started":
+  ///   calls of others; those that have not started are answered with ShutDown;
   /// - "client holds 3 RRefs to Counter, since 12 s".
   ///
   /// Idempotent. Callbacks may call it. A handler of this node, or another task of its workers,

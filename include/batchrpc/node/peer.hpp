@@ -113,8 +113,10 @@ class BATCHRPC_EXPORT Peer {
   template <class Traits, class... Args>
   void notify_as(const detail::FunctionKey& function, Args&&... args) const {
     const std::shared_ptr<NodeCore> core = core_.lock();
-    CallOptions options = options_;
-    options.retry = {};
+    const CallOptions options{.detached = options_.detached,
+                              .metadata = options_.metadata,
+                              .inherit_metadata = options_.inherit_metadata,
+                              .trace = options_.trace};
     detail::notify_as<Traits>(detail::SubmitTo{core.get(), peer_}, function,
                               detail::NodeAccess::outgoing(options, core.get()),
                               std::forward<Args>(args)...);

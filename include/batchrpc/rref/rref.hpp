@@ -105,6 +105,8 @@ class RRef {
 
   /// Returns what makes calls with these options: `handle.with({.timeout = 2s}).call<&T::get>()`.
   /// What the options refer to (CallOptions::metadata) must outlive the calls, not their futures.
+  /// It is a handle too: the object lives as long as it does, and an empty one throws
+  /// InvalidArgument.
   [[nodiscard]] RRefCalls<T> with(const CallOptions& options) const { return {*this, options}; }
 
   /// Sends a call without a result, as Peer::notify does, in order with other calls.
