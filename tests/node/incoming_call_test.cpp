@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <memory>
 #include <optional>
+#include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -53,7 +54,7 @@ class Sink final : public ReplySink, public std::enable_shared_from_this<Sink> {
 struct Incoming {
   explicit Incoming(std::optional<TimePoint> deadline = std::nullopt) {
     encode_struct<int>(encoder, wire::kBodyPointer, 5);
-    arguments.segment = encoder.words();
+    arguments.segment = std::span(encoder.words()).subspan(1);  // without the frame's own word
     arrived.emplace(*sink, 7, true, CallContext(caller, deadline), arguments);
   }
   WaitingCall keep() { return std::move(*arrived).keep(); }
