@@ -48,7 +48,7 @@ Future<JoinReply> GroupRoot::admit(Member member, std::int32_t world_size) {
     const std::lock_guard lock(mutex_);
     if (world_size != options.world_size) {
       throw JoinFailed(member.name + " expects a world_size of " + std::to_string(world_size) +
-                       ", but the root " + core_.name() + " expects " +
+                       ", but the root '" + core_.name() + "' expects " +
                        std::to_string(options.world_size) + "; give both the same world_size");
     }
     if (member.name == core_.name()) throw JoinFailed("the root cannot join itself");

@@ -54,7 +54,7 @@ TEST_CASE("a worker refuses steps of another session, another buffer, or of the 
   OneWorker world;
   world.reset().get();
   CHECK_THROWS_AS(world.step(world.after_session(), 0, 1, {1, 1}).get(), InvalidArgument);
-  CHECK_THROWS_WITH(world.step(world.session, 1, 1, {1, 1}).get(), Catch::Contains("no buffer 1"));
+  CHECK_THROWS_WITH(world.step(world.session, 1, 1, {1, 1}).get(), Catch::Contains("no buffer number 1"));
   CHECK_THROWS_WITH(world.step(world.session, 0, 1, {1}).get(), Catch::Contains("16 bytes"));
   CHECK_THROWS_AS(world.step(world.session, 0, 0, {1, 1}).get(), InvalidArgument);
   CHECK_THROWS_AS(
@@ -83,7 +83,7 @@ TEST_CASE("a worker says apart whether it was started anew or opened by another 
   CHECK_THROWS_AS(world.step(of_another, 0, 1, {1, 1}).get(), NotFound);
   const env::SessionId before = std::exchange(world.session, world.open().get().session);
   CHECK(world.session != before);
-  CHECK_THROWS_WITH(world.step(before, 0, 1, {1, 1}).get(), Catch::Contains("opened anew"));
+  CHECK_THROWS_WITH(world.step(before, 0, 1, {1, 1}).get(), Catch::Contains("opened again"));
 }
 
 TEST_CASE("a worker makes environments when those before are gone") {
@@ -92,7 +92,7 @@ TEST_CASE("a worker makes environments when those before are gone") {
   world.reset().get();
   Future<env::StepReply> step = world.step(world.session, 0, 1, {1, 1});
   CHECK_THROWS_AS(world.open().get(), Overloaded);
-  CHECK_THROWS_WITH(world.step(world.session, 0, 1, {1, 1}).get(), Catch::Contains("opened anew"));
+  CHECK_THROWS_WITH(world.step(world.session, 0, 1, {1, 1}).get(), Catch::Contains("opened again"));
   CHECK(std::move(step).get().rewards.size() == 2);
   world.session = world.open().get().session;
   CHECK(world.reset().get().rewards.size() == 2);
@@ -278,7 +278,7 @@ TEST_CASE("a worker's policy never goes back to weights before those that it has
   push(1);  // of another driver, which counts anew
   CHECK(policy->version == 1);
   world.session = before;
-  CHECK_THROWS_WITH(push(7), Catch::Contains("opened anew"));
+  CHECK_THROWS_WITH(push(7), Catch::Contains("opened again"));
   CHECK(policy->version == 1);
 }
 

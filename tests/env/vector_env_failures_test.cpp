@@ -234,7 +234,7 @@ TEST_CASE("actions that are not allowed are refused before anything is sent") {
                     Catch::Contains("action 2 of 4 is 1001") && Catch::Contains("0 to 1000"));
   CHECK_THROWS_AS(envs.step_async(batch, bytes_of({1, -1, 1, 1})), InvalidArgument);
   CHECK_THROWS_WITH(envs.step_async(batch, bytes_of({1, 2, 3})),
-                    Catch::Contains("take 32 bytes") && Catch::Contains("there are 24"));
+                    Catch::Contains("need 32 bytes") && Catch::Contains("got 24"));
   CHECK_THROWS_AS(envs.step_async(batch, std::span<const std::byte>()), InvalidArgument);
   CHECK_THROWS_AS(envs.step_async(batch, bytes_of({1, 2, 3, 4}), 0), InvalidArgument);
   CHECK_THROWS_WITH(envs.rollout_async(batch, 100'000'000), Catch::Contains("1 to 1016738"));
@@ -249,7 +249,7 @@ TEST_CASE("stepping twice, waiting for nothing, and rollouts without a policy ar
   CHECK_THROWS_WITH(envs.recv(), Catch::Contains("no step is in flight"));
   const EnvBatch batch = envs.reset();
   envs.step_async(batch, bytes_of({1}));
-  CHECK_THROWS_WITH(envs.step_async(batch, bytes_of({1})), Catch::Contains("under way already"));
+  CHECK_THROWS_WITH(envs.step_async(batch, bytes_of({1})), Catch::Contains("already being stepped"));
   const EnvBatch next = envs.step_wait();
   CHECK_THROWS_AS(envs.step_wait(), InvalidArgument);
   CHECK_THROWS_WITH(envs.rollout_async(next, 2), Catch::Contains("workers have no policy"));
@@ -326,7 +326,7 @@ TEST_CASE("a second driver takes a worker over, and the first one is told so") {
   VectorEnv second(other, world.options(1));
   CHECK(seen(second.reset()) == std::vector<Seen>{{100, 1, 0, -1}});
   first.step_async(batch, bytes_of({1}));
-  CHECK_THROWS_WITH(first.step_wait(), Catch::Contains("opened anew"));
+  CHECK_THROWS_WITH(first.step_wait(), Catch::Contains("opened again"));
 }
 
 }  // namespace vector_env_failures_test

@@ -143,7 +143,7 @@ TEST_CASE("a call that never had a connection counts the tries to have one") {
   REQUIRE(failed.diagnostics.events->size() == 1);
   CHECK(failed.diagnostics.events->front().count > 3);
   CHECK_THAT(failed.text, Contains(" attempts to connect had failed, the last one: ") &&
-                              Contains("it was not sent, and never runs") &&
+                              Contains("the call was not sent, and never runs") &&
                               EndsWith("wait_for_peer() waits until a lost peer is back."));
 }
 

@@ -316,7 +316,7 @@ TEST_CASE("a world of another size and another job are refused") {
   size.rank = 1;
   size.world_size = 2;
   CHECK_THAT(outcome(Node::start(size)).message(),
-             Catch::Contains("expects 2") && Catch::Contains("world_size"));
+             Catch::Contains("a world_size of 2") && Catch::Contains("world_size"));
   NodeOptions job = world.joining("job");
   job.job = "two";
   const auto refused = outcome(Node::start(job));
