@@ -106,6 +106,7 @@ Future<PeerInfo> Node::wait_for_peer(std::string name, Duration timeout) const {
 
 MembershipSubscription Node::on_membership(
     std::function<void(const MembershipChange&)> handler) const {
+  if (!handler) throw InvalidArgument("on_membership: the handler is an empty function");
   NodeCore& core = live_core();
   const std::uint64_t number =
       core.on_change([handler = std::move(handler)](const PeerChange& change) {

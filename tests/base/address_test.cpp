@@ -46,7 +46,8 @@ TEST_CASE("An address has its scheme and its name") {
 TEST_CASE("What is no address is refused, with how to write one") {
   using Catch::Contains;
   for (const auto* text : {"", "nonsense", "127.0.0.1:29500", "://x", "Tcp://x:1", "a b:c", ":"}) {
-    CHECK_THAT(complaint(text), Contains("does not begin with a scheme") && Contains("write tcp://host:port"));
+    CHECK_THAT(complaint(text),
+               Contains("does not begin with a scheme") && Contains("write tcp://host:port"));
   }
   CHECK_THAT(complaint("unix-abstract:"), Contains("is missing"));
   CHECK_THAT(complaint("inproc://"), Contains("is missing"));

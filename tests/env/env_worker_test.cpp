@@ -54,7 +54,8 @@ TEST_CASE("a worker refuses steps of another session, another buffer, or of the 
   OneWorker world;
   world.reset().get();
   CHECK_THROWS_AS(world.step(world.after_session(), 0, 1, {1, 1}).get(), InvalidArgument);
-  CHECK_THROWS_WITH(world.step(world.session, 1, 1, {1, 1}).get(), Catch::Contains("no buffer number 1"));
+  CHECK_THROWS_WITH(world.step(world.session, 1, 1, {1, 1}).get(),
+                    Catch::Contains("no buffer number 1"));
   CHECK_THROWS_WITH(world.step(world.session, 0, 1, {1}).get(), Catch::Contains("16 bytes"));
   CHECK_THROWS_AS(world.step(world.session, 0, 0, {1, 1}).get(), InvalidArgument);
   CHECK_THROWS_AS(

@@ -249,7 +249,8 @@ TEST_CASE("stepping twice, waiting for nothing, and rollouts without a policy ar
   CHECK_THROWS_WITH(envs.recv(), Catch::Contains("no step is in flight"));
   const EnvBatch batch = envs.reset();
   envs.step_async(batch, bytes_of({1}));
-  CHECK_THROWS_WITH(envs.step_async(batch, bytes_of({1})), Catch::Contains("already being stepped"));
+  CHECK_THROWS_WITH(envs.step_async(batch, bytes_of({1})),
+                    Catch::Contains("already being stepped"));
   const EnvBatch next = envs.step_wait();
   CHECK_THROWS_AS(envs.step_wait(), InvalidArgument);
   CHECK_THROWS_WITH(envs.rollout_async(next, 2), Catch::Contains("workers have no policy"));

@@ -248,6 +248,7 @@ TEST_CASE("a membership handler is called until it is taken back, and may do any
   world.run_for(1s);
   CHECK(calls == 1);
   CHECK(world.log.contain("a handler of membership changes threw"));
+  CHECK_THROWS_AS(root.on_membership(nullptr), InvalidArgument);
   MembershipSubscription of_ended;
   {
     const Node c = world.join("c");

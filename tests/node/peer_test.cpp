@@ -83,6 +83,25 @@ TEST_CASE("a handle notifies with its metadata, and its retries and timeout do n
   CHECK(left.value_or(1h) > 1s);
 }
 
+TEST_CASE("a handle keeps the metadata of its options itself") {
+  const Pair pair;
+  std::vector<std::string> seen;
+  pair.b.expose("note", [&seen] {
+    for (const auto& [key, value] : CallContext::current()->metadata())
+      seen.push_back(key + "=" + value);
+  });
+  const auto handle = [&] {
+    const std::vector<std::string> texts{"a long key, beyond what a string keeps inside", "1", "b",
+                                         ""};
+    const std::vector<MetadataEntry> entries{{.key = texts[0], .value = texts[1]},
+                                             {.key = texts[2], .value = texts[3]}};
+    return pair.a.peer("b").with({.metadata = entries});
+  }();
+  const Peer copy = handle;
+  copy.call<void()>("note").get();
+  CHECK(seen == std::vector<std::string>{"a long key, beyond what a string keeps inside=1", "b="});
+}
+
 TEST_CASE("a notification that carries an RRef arrives, also from a callback") {
   const Pair pair;
   pair.b.expose("answer", [] {});

@@ -35,7 +35,7 @@ TEST_CASE("Games are made by name, and an unknown name is answered by those that
     CHECK_NOTHROW(require_usable(make_env(name)->spec()));
   CHECK_THROWS_AS(make_env("pong"), rpc::InvalidArgument);
   CHECK_THROWS_WITH(make_env("pong"),
-                    Catch::Contains("'pong', only cartpole, minatar-breakout, pixels"));
+                    Catch::Contains("'pong'; known are cartpole, minatar-breakout, pixels"));
 }
 
 TEST_CASE("Games say what they take and give") {

@@ -51,7 +51,7 @@ TEST_CASE("Each environment has defaults of its own, and what is given goes befo
 TEST_CASE("An unknown environment is answered by those that there are") {
   CHECK_THROWS_AS(parsed({"--env", "pong"}), batchrpc::InvalidArgument);
   CHECK_THROWS_WITH(parsed({"--env", "pong"}),
-                    Catch::Contains("only cartpole, minatar-breakout, pixels"));
+                    Catch::Contains("known are cartpole, minatar-breakout, pixels"));
 }
 
 TEST_CASE("PPO's numbers are checked") {

@@ -113,7 +113,7 @@ TEST_CASE("The last three checkpoints stay, and the newest is gone on from") {
   CHECK(report.weights_hash == whole);
   CHECK(report.curve.size() == 10);
   REQUIRE(notices.size() == 1);
-  CHECK_THAT(notices[0], Catch::Contains("continues from") && Catch::Contains("ppo.9.checkpoint"));
+  CHECK_THAT(notices[0], Catch::Contains("continuing from") && Catch::Contains("ppo.9.checkpoint"));
 }
 
 TEST_CASE(

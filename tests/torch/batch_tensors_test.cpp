@@ -156,7 +156,7 @@ TEST_CASE("observers send rows to a batcher on another node, and get theirs back
   CHECK(two.get() == 2);
   CHECK(three.get() == 3);
   CHECK_THAT(message_of<InvalidArgument>([&] { wrong.get(); }),
-             Contains("float32 [5]") && Contains("expected was float32 [4]"));
+             Contains("float32 [5]") && Contains("must be float32 [4]"));
   CHECK(sizes == std::vector<std::int64_t>{3});
 }
 

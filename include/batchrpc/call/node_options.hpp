@@ -36,10 +36,11 @@ enum class QueueOrder : unsigned char {
 };
 
 /// The number of peers' calls that a node accepts (docs/reliability.md, promise 7). Calls of
-/// functions that run on workers and of objects' methods count, from the arrival of the whole call
-/// until it is answered: a handler that returns a Future runs until that is ready. Short handlers
-/// (ExposeOptions::short_handler) run where they are read, never wait, and do not count. Calls of a
-/// Batcher have BatchOptions::max_queue instead. 0: no limit; a node without limits pays nothing.
+/// functions that run on workers count, from the arrival of the whole call until it is answered: a
+/// handler that returns a Future runs until that is ready. Short handlers
+/// (ExposeOptions::short_handler) run where they are read, never wait, and do not count. Calls of
+/// objects' methods wait in the queues of their objects, and do not count. Calls of a Batcher have
+/// BatchOptions::max_queue instead. 0: no limit; a node without limits pays nothing.
 ///
 /// A call beyond `accepted` is refused at once with Overloaded, which estimates from measured run
 /// times when half of the calls before it will be done. A call is also refused if its wait would
@@ -239,7 +240,7 @@ struct CallOptions {
   RetryOptions retry{};
   /// Small pairs that travel with the call (CallContext::metadata): at most 64, of 8 KiB together,
   /// with keys that are not empty. Beyond that, the call fails with InvalidArgument. Read only
-  /// while the call is made.
+  /// while the call is made. Handles such as Peer copy them.
   std::span<const MetadataEntry> metadata{};
   /// Whether a call that is made in a handler also carries the metadata of the handler's call. They
   /// follow its own, as far as there is room. A key that it has itself is not repeated.

@@ -11,6 +11,7 @@
 
 #include "batchrpc/base/export.hpp"
 #include "batchrpc/call/caller.hpp"
+#include "batchrpc/call/kept_options.hpp"
 #include "batchrpc/call/node_options.hpp"
 #include "batchrpc/call/peer_ref.hpp"
 #include "batchrpc/future/future.hpp"
@@ -46,12 +47,11 @@ struct OwnedPeerRef {
 /// const and thread-safe; only assignment is not.
 class BATCHRPC_EXPORT Peer {
  public:
-  /// Returns a handle of the same peer with these options, in place of those before. What the
-  /// options refer to (CallOptions::metadata) must outlive the calls of the handle, not their
-  /// futures.
+  /// Returns a handle of the same peer with these options, in place of those before. Copies what
+  /// CallOptions::metadata refers to.
   [[nodiscard]] Peer with(const CallOptions& options) const {
     Peer other = *this;
-    other.options_ = options;
+    other.options_ = detail::KeptOptions(options);
     return other;
   }
 
@@ -94,7 +94,7 @@ class BATCHRPC_EXPORT Peer {
   /// peer has read, not until it has answered. Fails as a call would if the peer is not known or
   /// has not joined again since its restart; also if the peer is lost during the wait, and when
   /// this node ends. A peer that is lost already counts as having room, since a call tries its
-  /// address; Node::wait_for_peer waits for its return.
+  /// address; Node::wait_for_peer waits for its return. The timeout of the handle does not apply.
   [[nodiscard]] Future<void> wait_for_credit(std::size_t bytes) const;
 
  private:
@@ -107,16 +107,16 @@ class BATCHRPC_EXPORT Peer {
   auto call_as(const detail::FunctionKey& function, Args&&... args) const {
     const std::shared_ptr<NodeCore> core = core_.lock();
     return detail::call_as<Traits>(detail::SubmitTo{core.get(), peer_}, function,
-                                   detail::NodeAccess::outgoing(options_, core.get()),
+                                   detail::NodeAccess::outgoing(options_.get(), core.get()),
                                    std::forward<Args>(args)...);
   }
   template <class Traits, class... Args>
   void notify_as(const detail::FunctionKey& function, Args&&... args) const {
     const std::shared_ptr<NodeCore> core = core_.lock();
-    const CallOptions options{.detached = options_.detached,
-                              .metadata = options_.metadata,
-                              .inherit_metadata = options_.inherit_metadata,
-                              .trace = options_.trace};
+    const CallOptions options{.detached = options_.get().detached,
+                              .metadata = options_.get().metadata,
+                              .inherit_metadata = options_.get().inherit_metadata,
+                              .trace = options_.get().trace};
     detail::notify_as<Traits>(detail::SubmitTo{core.get(), peer_}, function,
                               detail::NodeAccess::outgoing(options, core.get()),
                               std::forward<Args>(args)...);
@@ -124,7 +124,7 @@ class BATCHRPC_EXPORT Peer {
 
   std::weak_ptr<NodeCore> core_;
   detail::OwnedPeerRef peer_;
-  CallOptions options_{};
+  detail::KeptOptions options_{};
 };
 
 /// A handle of several peers, with the options of the calls that it makes. Made by Node::each. What
@@ -137,7 +137,7 @@ class BATCHRPC_EXPORT Peers {
   /// each of the calls.
   [[nodiscard]] Peers with(const CallOptions& options) const {
     Peers other = *this;
-    other.options_ = options;
+    other.options_ = detail::KeptOptions(options);
     return other;
   }
 
@@ -189,7 +189,7 @@ class BATCHRPC_EXPORT Peers {
         (*copy).delivery_hooks() = std::move((*encoded).delivery_hooks());
         detail::Pending<detail::Received<R>> pending = detail::wait_for_result<R>();
         detail::NodeAccess::submit(core.get(), peer, function,
-                                   detail::NodeAccess::outgoing(options_, core.get()), *copy,
+                                   detail::NodeAccess::outgoing(options_.get(), core.get()), *copy,
                                    std::move(pending.handler));
         futures.push_back(std::move(pending.future));
       } catch (...) {
@@ -201,7 +201,7 @@ class BATCHRPC_EXPORT Peers {
 
   std::weak_ptr<NodeCore> core_;
   std::vector<detail::OwnedPeerRef> peers_;
-  CallOptions options_{};
+  detail::KeptOptions options_{};
 };
 
 namespace detail {
@@ -214,7 +214,7 @@ struct PeerAccess {
   }
   [[nodiscard]] static PeerRef ref(const Peer& peer) { return peer.peer_; }
   [[nodiscard]] static const CallOptions& options(const Peer& peer) noexcept {
-    return peer.options_;
+    return peer.options_.get();
   }
 };
 

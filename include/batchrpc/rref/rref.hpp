@@ -10,6 +10,7 @@
 #include "batchrpc/call/argument_check.hpp"
 #include "batchrpc/call/caller.hpp"
 #include "batchrpc/call/exposed.hpp"
+#include "batchrpc/call/kept_options.hpp"
 #include "batchrpc/call/node_options.hpp"
 #include "batchrpc/call/remote_call.hpp"
 #include "batchrpc/future/future.hpp"
@@ -260,18 +261,19 @@ class RRefCalls {
   /// @{
   template <auto M, class... Args>
   auto call(Args&&... args) const {
-    return handle_.template call_method<M>(options_, std::forward<Args>(args)...);
+    return handle_.template call_method<M>(options_.get(), std::forward<Args>(args)...);
   }
   template <class Function, class... Args>
   requires std::is_function_v<Function>
   auto call(std::string_view method, Args&&... args) const {
-    return handle_.template call_named<Function>(options_, method, std::forward<Args>(args)...);
+    return handle_.template call_named<Function>(options_.get(), method,
+                                                 std::forward<Args>(args)...);
   }
   /// @}
   /// Does what RRef::ready does.
-  [[nodiscard]] Future<void> ready() const { return handle_.ready_with(options_); }
+  [[nodiscard]] Future<void> ready() const { return handle_.ready_with(options_.get()); }
   /// Does what RRef::to_here does.
-  [[nodiscard]] Future<T> to_here() const { return handle_.to_here_with(options_); }
+  [[nodiscard]] Future<T> to_here() const { return handle_.to_here_with(options_.get()); }
 
  private:
   friend class RRef<T>;
@@ -281,7 +283,7 @@ class RRefCalls {
       : handle_(handle), options_(options) {}
 
   RRef<T> handle_;
-  CallOptions options_;
+  detail::KeptOptions options_;
 };
 
 namespace detail {
@@ -300,7 +302,7 @@ struct RRefAccess {
   /// Returns the options of the calls.
   template <class T>
   [[nodiscard]] static const CallOptions& options(const RRefCalls<T>& calls) noexcept {
-    return calls.options_;
+    return calls.options_.get();
   }
 };
 
