@@ -56,7 +56,7 @@ class CommandLine(unittest.TestCase):
         said = io.StringIO()
         with contextlib.redirect_stderr(said), self.assertRaises(SystemExit):
             module.parse(["mlp", "folder"])
-        self.assertIn("--forms: PyTorch 1.13.0 cannot compile packages; give --forms script", said.getvalue())
+        self.assertIn("--forms: PyTorch 1.13.0 cannot compile packages; use --forms script", said.getvalue())
         self.assertEqual(module.parse(["mlp", "folder", "--forms", "script"]).forms, ["script"])
 
     def test_a_gpu_that_is_not_there_is_refused_before_anything_is_written(self):

@@ -260,7 +260,7 @@ TEST_CASE("a sweep varies what it varies, and nobody else sets it") {
   refuse({"--sweep", "2-3", "--world-size", "4"}, "--world-size");
   refuse({"--sweep", "2-3", "--batch", "true"}, "--batch");
   refuse({"--sweep", "2-3", "--until-solved"}, "--until-solved");
-  refuse({"--sweep", "2-3", "--rank", "0"}, "--sweep and --rank exclude");
+  refuse({"--sweep", "2-3", "--rank", "0"}, "--sweep and --rank cannot be combined");
   refuse({"--sweep", "2-3", "--join", "tcp://127.0.0.1:1"}, "--join");
 }
 

@@ -75,14 +75,14 @@ TEST_CASE("parameter_server refuses what is out of range, or does not go togethe
   refuse({"--mode", "fast"}, "batch");
   refuse({"--servers", "0"}, "--servers");
   refuse({"--no-sum"}, "--synthetic");
-  refuse({"--check", "--synthetic"}, "exclude");
+  refuse({"--check", "--synthetic"}, "cannot be combined");
   refuse({"--check", "--mode", "async"}, "--mode batch");
   refuse({"--batch-size", "1", "--image", "32"}, "batch norm");
   refuse({"--figure", "a.png"}, ".svg");
   refuse({"--json", "/nowhere/a.json"}, "/nowhere/a.json");
   refuse({"--checkpoint", "/nowhere"}, "no such folder");
   refuse({"--checkpoint", "/proc"}, "cannot write /proc/server0");
-  refuse({"--checkpoint", "/tmp", "--synthetic"}, "exclude");
+  refuse({"--checkpoint", "/tmp", "--synthetic"}, "cannot be combined");
   refuse({"--checkpoint-every", "2"}, "--checkpoint");
   refuse({"--colour", "red"}, "--colour");
   if (!torch::cuda::is_available()) refuse({"--device", "cuda"}, "no CUDA device");

@@ -74,7 +74,7 @@ TEST_CASE("ppo ends with a checkpoint and says why when all workers are killed, 
   ChildProcess again = start(folder, "again", ppo(words));
   REQUIRE(has_printed(folder, "again.out", "Update ", 30s));
   CHECK_THAT(folder.text("again.err") + folder.text("again.out"),
-             Catch::Contains("continues from"));
+             Catch::Contains("continuing from"));
   ::kill(again.pid(), SIGINT);
   CHECK(again.wait_for(30s));
 }

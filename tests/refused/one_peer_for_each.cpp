@@ -1,4 +1,4 @@
-// each() takes a range of peers; use peer() for one peer
+// takes a range of peers
 #include <string>
 
 #include "batchrpc/batchrpc.hpp"
