@@ -102,19 +102,6 @@ TEST_CASE("a handle keeps the metadata of its options itself") {
   CHECK(seen == std::vector<std::string>{"a long key, beyond what a string keeps inside=1", "b="});
 }
 
-TEST_CASE("a notification that carries an RRef arrives, also from a callback") {
-  const Pair pair;
-  pair.b.expose("answer", [] {});
-  int taken = 0;
-  pair.b.expose("take", [&taken](const RRef<int>& /*number*/) { ++taken; });
-  const RRef<int> number = pair.a.own(std::make_shared<int>(5));
-  pair.a.call<void()>("b", "answer").then([&] {
-    pair.a.peer("b").with({.cancel_when_dropped = true}).notify<void(RRef<int>)>("take", number);
-  });
-  pair.world.run_for(1s);
-  CHECK(taken == 1);
-}
-
 TEST_CASE("a handle outlives a move of its node, and after the node's end its calls fail so") {
   Pair pair;
   pair.b.expose<&peering::add>();

@@ -49,6 +49,21 @@ TEST_CASE("with() gives a handle options for its calls and for ready()") {
   CHECK_THROWS_AS(RRef<Counter>().with({}).call<&Counter::value>(), InvalidArgument);
 }
 
+TEST_CASE("a notification that carries a handle arrives, also from a callback") {
+  const ObjectWorld nodes;
+  nodes.owner.expose("answer", [] {});
+  int taken = 0;
+  nodes.owner.expose("take", [&taken](const RRef<Counter>& /*counter*/) { ++taken; });
+  const RRef<Counter> counter = nodes.user.create<Counter>("owner", 5);
+  nodes.user.call<void()>("owner", "answer").then([&] {
+    nodes.user.peer("owner")
+        .with({.cancel_when_dropped = true})
+        .notify<void(RRef<Counter>)>("take", counter);
+  });
+  nodes.world.run_for(1s);
+  CHECK(taken == 1);
+}
+
 TEST_CASE("create returns at once, and so do calls on the new handle") {
   const ObjectWorld nodes;
   nodes.world.network->set_link("user", "owner", {.latency = 100ms});

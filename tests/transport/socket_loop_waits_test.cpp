@@ -246,16 +246,19 @@ TEST_CASE("poll drives only when nobody else does") {
   }
   Waiter inside;
   Waiter polled;
+  Waiter left;  // any thread that drives the loop may run the task
   std::thread other([&] {
     loop->post([&] {
       inside.notify();
       wait_for(*loop, polled);
+      left.notify();
     });
     pass_through(*loop);
   });
   sleep_for(inside);
   CHECK_FALSE(loop->poll());
   polled.notify();
+  sleep_for(left);
   other.join();
 }
 
