@@ -113,7 +113,7 @@ class VectorEnv::State : public std::enable_shared_from_this<State> {
   [[nodiscard]] Future<void> send_weights(std::size_t worker, const env::SessionId& session,
                                           const Weights& weights, Duration timeout);
   [[nodiscard]] Future<env::OpenReply> send_open(std::size_t worker, Duration timeout);
-  detail::OutgoingOptions how_to_call(const Node& node, const Order& order);
+  detail::OutgoingOptions how_to_call(const Order& order);
   void with_node(const std::function<void(const Node&)>& use) const;
 
   // --- receiving (env_driver_replies.cpp)

@@ -22,9 +22,9 @@ void VectorEnv::State::with_node(const std::function<void(const Node&)>& use) co
   detail::NodeAccess::visit(core_, use);
 }
 
-detail::OutgoingOptions VectorEnv::State::how_to_call(const Node& node, const Order& order) {
-  detail::OutgoingOptions how = detail::NodeAccess::outgoing(detached(options_.step_timeout),
-                                                             detail::NodeAccess::core(node).get());
+detail::OutgoingOptions VectorEnv::State::how_to_call(const Order& order) {
+  detail::OutgoingOptions how =
+      detail::NodeAccess::outgoing(detached(options_.step_timeout), core_.get());
   if (description_.observation_bytes(order.wanted.steps) > detail::kInlineBytes) {
     how.payload_target = std::make_unique<detail::PayloadTarget>(
         [self = shared_from_this(), order, place = Bytes()](
@@ -42,20 +42,14 @@ void VectorEnv::State::send_step(const Order& order, Bytes actions) {
     self->take(order, std::move(result));
   };
   try {
-    with_node([&](const Node& node) {
-      using Traits = detail::FunctionTraits<env::StepFunction>;
-      const std::string name = env::step_name(options_.service);
-      const auto key = detail::function_key(
-          name, detail::CallSignature<Traits::Result, Traits::Arguments>::text());
-      const detail::SubmitTo submit{detail::NodeAccess::core(node).get(),
-                                    options_.workers[worker_of(order.group)]};
-      auto reply =
-          detail::send_call<env::StepReply, env::SessionId, std::uint32_t, std::uint32_t, Bytes>(
-              submit, key, how_to_call(node, order), order.session,
-              static_cast<std::uint32_t>(groups_.buffer_of(order.group)),
-              static_cast<std::uint32_t>(order.wanted.steps), std::move(actions));
-      static_cast<void>(std::move(reply).then(answered));
-    });
+    using Traits = detail::FunctionTraits<env::StepFunction>;
+    const detail::SubmitTo submit{core_.get(), options_.workers[worker_of(order.group)]};
+    const std::string name = env::step_name(options_.service);
+    static_cast<void>(detail::call_as<Traits>(
+                          submit, detail::key_of<Traits>(name), how_to_call(order), order.session,
+                          static_cast<std::uint32_t>(groups_.buffer_of(order.group)),
+                          static_cast<std::uint32_t>(order.wanted.steps), std::move(actions))
+                          .then(answered));
   } catch (...) {
     answered(std::current_exception());
   }

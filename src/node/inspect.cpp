@@ -1,7 +1,6 @@
 #include "batchrpc/node/inspect.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/node/node_access.hpp"
@@ -12,20 +11,13 @@
 
 namespace batchrpc {
 
-namespace {
-
-// The library's own functions that stand for what the program has exposed.
-constexpr std::array kShownPrefixes{detail::kMethodPrefix, detail::kCreatePrefix,
-                                    detail::kOpenPrefix};
-
-}  // namespace
-
 std::vector<std::string> exposed_functions(const Node& node) {
   std::vector<std::string> shown;
   for (const std::string& name : detail::NodeAccess::core(node)->functions().names()) {
-    const bool of_program = !name.starts_with(kReservedPrefix) ||
-                            std::any_of(kShownPrefixes.begin(), kShownPrefixes.end(),
-                                        [&](auto prefix) { return name.starts_with(prefix); });
+    const bool of_program =
+        !name.starts_with(kReservedPrefix) ||
+        std::any_of(detail::kShownPrefixes.begin(), detail::kShownPrefixes.end(),
+                    [&](auto prefix) { return name.starts_with(prefix); });
     if (of_program) shown.emplace_back(shown_name(name));
   }
   std::sort(shown.begin(), shown.end());
@@ -37,7 +29,7 @@ std::string function_schema(const Node& node, std::string_view name) {
   NodeCore& core = *detail::NodeAccess::core(node);
   const FunctionTable& functions = core.functions();
   if (const auto function = functions.find(name)) return function->schema();
-  for (const std::string_view prefix : kShownPrefixes) {
+  for (const std::string_view prefix : detail::kShownPrefixes) {
     if (const auto function = functions.find(std::string(prefix).append(name))) {
       return function->schema();
     }

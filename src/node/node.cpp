@@ -91,10 +91,9 @@ bool Node::unexpose(std::string_view name) const {
   if (name.starts_with(kReservedPrefix)) return false;
   FunctionTable& functions = live_core().functions();
   bool removed = functions.remove(name);
-  for (const std::string_view prefix :
-       {detail::kMethodPrefix, detail::kCreatePrefix, detail::kOpenPrefix, detail::kValuePrefix}) {
-    removed = functions.remove(std::string(prefix).append(name)) || removed;
-  }
+  removed |= functions.remove(std::string(detail::kValuePrefix).append(name));
+  for (const std::string_view prefix : detail::kShownPrefixes)
+    removed |= functions.remove(std::string(prefix).append(name));
   return removed;
 }
 

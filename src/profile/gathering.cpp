@@ -9,6 +9,7 @@
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/call/caller.hpp"
 #include "batchrpc/future/coroutine.hpp"
+#include "batchrpc/node/node_access.hpp"
 #include "batchrpc/trace/record_sink.hpp"
 #include "node/recorded_calls.hpp"
 
@@ -19,14 +20,11 @@ using recorded_calls::Page;
 
 Future<Page> ask(NodeCore& node, const std::string& peer, std::string_view function,
                  std::uint64_t from_store, std::uint64_t from_call, Duration timeout) {
-  const auto submit = [&](const detail::FunctionKey& key, detail::OutgoingOptions&& how,
-                          Encoder& encoder, detail::ReplyHandler&& handler) {
-    node.submit(peer, key, std::move(how), encoder, std::move(handler));
-  };
   detail::OutgoingOptions how;
   how.timeout = timeout;
   return detail::send_call<Page, std::uint64_t, std::uint64_t>(
-      submit, detail::function_key(function, signature<Page, std::uint64_t, std::uint64_t>()),
+      detail::SubmitTo{&node, peer},
+      detail::function_key(function, signature<Page, std::uint64_t, std::uint64_t>()),
       std::move(how), from_store, from_call);
 }
 

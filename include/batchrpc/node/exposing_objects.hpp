@@ -53,8 +53,8 @@ void expose_creation(const Node& node, const std::tuple<Params...>* /*types*/) {
   }
 }
 
-// Creates a T on the peer, by the function of that name. `maker` is how errors name it.
-template <class T, class... Params, class... Args>
+// Creates an object on the peer, by the function of that name. `maker` is how errors name it.
+template <class... Params, class... Args>
 std::shared_ptr<Reference> create_by(const Node& node, const std::string& name,
                                      std::string_view maker, PeerRef peer,
                                      const std::tuple<Params...>* /*types*/, Args&&... args) {
@@ -161,9 +161,8 @@ RRef<typename detail::ConstructorTraits<Constructor>::Class> Node::create(PeerRe
                                                                           Args&&... args) const {
   using T = typename detail::ConstructorTraits<Constructor>::Class;
   const auto create_with = [&]<class Arguments>(const Arguments* types) {
-    return RRef<T>(detail::create_by<T>(*this, detail::create_name<T>(),
-                                        detail::constructor_text<T>(), peer, types,
-                                        std::forward<Args>(args)...));
+    return RRef<T>(detail::create_by(*this, detail::create_name<T>(), detail::constructor_text<T>(),
+                                     peer, types, std::forward<Args>(args)...));
   };
   if constexpr (std::is_function_v<Constructor>) {
     using Arguments = typename detail::ConstructorTraits<Constructor>::Arguments;
@@ -180,9 +179,9 @@ auto Node::create(PeerRef peer, Args&&... args) const {
                 "handle.create<&T::method>(...)");
   using Traits = detail::FunctionTraits<decltype(F)>;
   using T = typename detail::MadeObject<typename Traits::Result>::Class;
-  return RRef<T>(detail::create_by<T>(*this, detail::factory_name<F>(), detail::function_name<F>(),
-                                      peer, static_cast<typename Traits::Arguments*>(nullptr),
-                                      std::forward<Args>(args)...));
+  return RRef<T>(detail::create_by(*this, detail::factory_name<F>(), detail::function_name<F>(),
+                                   peer, static_cast<typename Traits::Arguments*>(nullptr),
+                                   std::forward<Args>(args)...));
 }
 
 template <class T>
