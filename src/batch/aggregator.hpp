@@ -81,7 +81,7 @@ class Aggregator final : public BatchCore, public std::enable_shared_from_this<A
 
   // Admission; aggregator_intake.cpp.
   void adopt(const std::shared_ptr<Host>& host);
-  void ensure_host();
+  void adopt_lone_host();
   void take_in(std::unique_ptr<BatchCall>& call, const std::shared_ptr<void>& announced,
                Arrival& arrival);
   void follow(const Arrival& arrival, Deferred& todo);

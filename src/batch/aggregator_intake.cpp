@@ -39,8 +39,7 @@ void Aggregator::adopt(const std::shared_ptr<Host>& host) {
   waiting_.configure(*options_, host_.is_live());
 }
 
-void Aggregator::ensure_host() {
-  if (host_) return;
+void Aggregator::adopt_lone_host() {
   check_has_node(*options_, false);
   adopt(std::make_shared<LoneHost>());
 }
@@ -144,7 +143,7 @@ void Aggregator::follow(const Arrival& arrival, Deferred& todo) {
 // Returns why a call is refused, independent of the room.
 Aggregator::Refusal Aggregator::refusal(BatchCall& call) {
   try {
-    if (closing_.is_open()) ensure_host();
+    if (!host_ && closing_.is_open()) adopt_lone_host();
   } catch (...) {
     return {std::current_exception(), &BatchStatistics::invalid};
   }

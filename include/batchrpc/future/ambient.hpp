@@ -40,6 +40,11 @@ class BATCHRPC_EXPORT Ambient {
   void set_has_operators(bool has_operators) noexcept { has_operators_ = has_operators; }
 
  private:
+  [[nodiscard]] static bool has_operators(const Ambient* ambient) noexcept {
+    return ambient != nullptr && ambient->has_operators_;
+  }
+  [[nodiscard]] static OperatorSink* sink_of(const Ambient* ambient) noexcept;
+
   bool has_operators_ = false;
 };
 
