@@ -43,6 +43,8 @@ std::string_view to_string(ErrorCode code) noexcept {
       return "OwnerLost";
     case ErrorCode::rref_expired:
       return "RRefExpired";
+    case ErrorCode::permission_denied:
+      return "PermissionDenied";
   }
   return "Error";
 }
@@ -74,6 +76,7 @@ InvalidArgument::~InvalidArgument() = default;
 JoinFailed::~JoinFailed() = default;
 OwnerLost::~OwnerLost() = default;
 RRefExpired::~RRefExpired() = default;
+PermissionDenied::~PermissionDenied() = default;
 
 RemoteError::RemoteError(std::string_view thrown_what, std::string_view type, std::string_view node,
                          std::string_view function, bool may_have_run)
@@ -133,6 +136,8 @@ std::exception_ptr make_error(ErrorCode code, const std::string& message, bool m
       return make(static_cast<OwnerLost*>(nullptr));
     case ErrorCode::rref_expired:
       return make(static_cast<RRefExpired*>(nullptr));
+    case ErrorCode::permission_denied:
+      return make(static_cast<PermissionDenied*>(nullptr));
     case ErrorCode::remote_error:
       break;
   }

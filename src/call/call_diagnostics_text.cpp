@@ -28,6 +28,7 @@ Guarantee guarantee_of(ErrorCode code) noexcept {
     case ErrorCode::invalid_argument:
     case ErrorCode::owner_lost:
     case ErrorCode::rref_expired:
+    case ErrorCode::permission_denied:
       return Guarantee::at_most_once;
   }
   return Guarantee::none;

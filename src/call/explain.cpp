@@ -128,6 +128,8 @@ std::string_view advice_of(const Error& error) {
     case ErrorCode::owner_lost:
     case ErrorCode::rref_expired:
       return "create a new object, from a saved state if you have one";
+    case ErrorCode::permission_denied:
+      return "call from a node that may, or change the rule at the callee";
     case ErrorCode::invalid_argument:
     case ErrorCode::join_failed:
       break;

@@ -68,7 +68,8 @@ void GroupMembership::choose_another_rank() {
   int highest = std::max(core_.rank(), other_rank_.value_or(-1));
   for (const PeerInfo& peer : core_.peers().snapshot())
     highest = std::max(highest, peer.rank);
-  other_rank_ = core_.options().world_size == 0 ? highest + 1 : -1;
+  const bool has_next = core_.options().world_size == 0 && highest + 1 < kMaxWorldSize;
+  other_rank_ = has_next ? highest + 1 : -1;
 }
 
 void GroupMembership::root_is_back() {

@@ -17,11 +17,13 @@ NodeAddresses::NodeAddresses(const NodeOptions& options, const NodeIdentity& ide
 }
 
 Member NodeAddresses::self() const {
+  std::vector<std::string> addresses = listening_.advertised();
+  if (addresses.size() > kMaxAddresses) addresses.resize(kMaxAddresses);
   return {.name = options_.name,
           .rank = identity_.rank(),
           .incarnation = identity_.incarnation(),
           .host = host_,
-          .addresses = listening_.advertised()};
+          .addresses = std::move(addresses)};
 }
 
 bool NodeAddresses::is_on_this_host(const Member& member) const {

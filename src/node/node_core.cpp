@@ -43,11 +43,13 @@ NodeCore::NodeCore(NodeOptions options)
                      .payload_memory = std::make_shared<PayloadMemory>()},
       retries_(std::make_shared<Retries>(loop(), threads_.context(), ~incarnation())),
       peers_(std::make_unique<PeerTable>(
-          PeerTable::Environment{.loop = loop(),
-                                 .context = threads_.context(),
-                                 .transports = &addresses_.transports(),
-                                 .host = [this] { return shared_from_this(); },
-                                 .changed = [this](const PeerChange& change) { changed(change); }},
+          PeerTable::Environment{
+              .loop = loop(),
+              .context = threads_.context(),
+              .transports = &addresses_.transports(),
+              .host = [this] { return shared_from_this(); },
+              .secret_for = [this](std::string_view peer) { return identity_.secret_for(peer); },
+              .changed = [this](const PeerChange& change) { changed(change); }},
           options_, identity_.as_peer())),
       group_(std::make_shared<Group>(*this)),
       waits_(name(), loop(), *peers_),
@@ -143,7 +145,11 @@ void NodeCore::expose(std::shared_ptr<detail::ExposedFunction> function) {
   calls_->exposed(name);
 }
 
-void NodeCore::admit(Session& session, const wire::Hello& hello) { peers_->admit(session, hello); }
+Secret NodeCore::secret_for(std::string_view peer) const { return peers_->secret_for(peer); }
+
+bool NodeCore::admit(Session& session, const wire::Hello& hello) {
+  return peers_->admit(session, hello);
+}
 
 std::shared_ptr<Session> NodeCore::find_session(const Session& half_open,
                                                 const wire::Hello& hello) {

@@ -1,22 +1,24 @@
 #include "node/node_identity.hpp"
 
-#include <random>
+#include "base/random_bits.hpp"
 
 namespace batchrpc {
 namespace {
 
-std::uint64_t new_incarnation(std::uint64_t seed) {
-  if (seed != 0) return std::mt19937_64(seed)() | 1;
-  std::random_device random;
-  return (std::uint64_t{random()} << 32 | random()) | 1;
+Secret new_key(RandomBits& random) {
+  Secret key;
+  key.first = random();
+  key.second = random();
+  return key;
 }
 
 }  // namespace
 
 NodeIdentity::NodeIdentity(const NodeOptions& options)
-    : options_(options),
-      incarnation_(new_incarnation(options.simulation.seed)),
-      rank_(options.rank) {}
+    : NodeIdentity(options, RandomBits(options.simulation.seed)) {}
+
+NodeIdentity::NodeIdentity(const NodeOptions& options, RandomBits random)
+    : options_(options), incarnation_(random() | 1), key_(new_key(random)), rank_(options.rank) {}
 
 PeerIdentity NodeIdentity::as_peer() const {
   return {.name = options_.name, .rank = rank(), .incarnation = incarnation_};

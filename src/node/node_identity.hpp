@@ -2,18 +2,23 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string_view>
 
+#include "base/secret.hpp"
 #include "batchrpc/call/call_context.hpp"
 #include "batchrpc/call/node_options.hpp"
 #include "wire/frame.hpp"
 
 namespace batchrpc {
 
+class RandomBits;
+
 /// Who a node is to its peers: its name, its rank, and the incarnation, a number that a node
-/// started again under the same name does not share. Thread-safe.
+/// started again under the same name does not share. The group knows all three. A secret for each
+/// peer proves that a hello comes from this node. Thread-safe.
 class NodeIdentity {
  public:
-  /// Draws the incarnation. `options` must outlive this.
+  /// Draws the incarnation and the key of the secrets. `options` must outlive this.
   explicit NodeIdentity(const NodeOptions& options);
 
   [[nodiscard]] std::uint64_t incarnation() const noexcept { return incarnation_; }
@@ -21,14 +26,23 @@ class NodeIdentity {
   [[nodiscard]] int rank() const noexcept { return rank_.load(std::memory_order_relaxed); }
   void set_rank(int rank) noexcept { rank_.store(rank, std::memory_order_relaxed); }
 
+  /// Returns the secret by which the node proves its identity to the peer of that name, and to no
+  /// other.
+  [[nodiscard]] Secret secret_for(std::string_view peer) const noexcept {
+    return derive_secret(key_, peer);
+  }
+
   /// Returns the identity as peers see it.
   [[nodiscard]] PeerIdentity as_peer() const;
   /// Returns the frame by which the node introduces itself, without a session.
   [[nodiscard]] wire::Hello hello() const;
 
  private:
+  NodeIdentity(const NodeOptions& options, RandomBits random);
+
   const NodeOptions& options_;
   const std::uint64_t incarnation_;
+  const Secret key_;
   std::atomic<int> rank_;
 };
 

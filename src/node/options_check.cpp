@@ -12,13 +12,13 @@
 
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/transport/tcp_address.hpp"
+#include "peers/member.hpp"
 
 namespace batchrpc {
 namespace {
 
 constexpr std::string_view kFile = "file://";
 constexpr std::string_view kEnvironment = "env://";
-constexpr int kMaxWorldSize = 1 << 20;
 constexpr int kMaxWorkers = 1024;
 constexpr Duration kLongestSilence = std::chrono::hours(24 * 365);
 constexpr std::size_t kMaxNodeName = 255;

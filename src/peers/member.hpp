@@ -15,6 +15,18 @@ struct Member {
   std::vector<std::string> addresses{};
 };
 
+/// The limits of what a node tells of itself. The root refuses more, because it passes all of it on
+/// to each member.
+/// @{
+inline constexpr std::size_t kMaxAddresses = 16;
+inline constexpr std::size_t kMaxAddressBytes = 256;
+inline constexpr std::size_t kMaxHostBytes = 256;
+inline constexpr std::int32_t kMaxWorldSize = 1 << 20;  ///< ranks are lower
+/// @}
+
+/// Throws JoinFailed if the member is beyond these limits.
+void check_size(const Member& member);
+
 /// The root's answer to a node that joins.
 struct JoinReply {
   std::int32_t rank = -1;

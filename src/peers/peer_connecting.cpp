@@ -11,7 +11,7 @@
 namespace batchrpc {
 
 std::shared_ptr<Session> PeerTable::begin_connecting(Peer& peer) {
-  peer.current = make_session(peer.info.name, random_() | 1);
+  peer.current = make_session(peer.info.name, session_ids_() | 1);
   ++sessions_changed_;
   peer.info.state = PeerState::connecting;
   if (!peer.trying_since) peer.trying_since = environment_.loop->now();
@@ -235,7 +235,9 @@ void PeerTable::session_detached(const std::shared_ptr<Session>& session, const 
   bool was_attached = false;
   {
     const std::lock_guard lock(mutex_);
-    std::erase_if(half_open_, [&](const HalfOpen& entry) { return entry.session == session; });
+    std::erase_if(half_open_, [&](const HalfOpen& entry) {
+      return entry.session == session && !entry.accepted;
+    });
     Peer* const peer = peer_of(session);
     if (closed_ || peer == nullptr) return;
     peer->info.last_error = why;
@@ -278,6 +280,7 @@ std::shared_ptr<Session> PeerTable::find_session(const Session& half_open,
   if (closed_ || peer == nullptr || peer->info.incarnation != hello.incarnation) return nullptr;
   for (const auto& session : peer->sessions) {
     if (session->id() != hello.session || !session->was_accepted()) continue;
+    if (session->peer_secret() != hello.secret) continue;
     std::erase_if(half_open_,
                   [&](const HalfOpen& entry) { return entry.session.get() == &half_open; });
     return session;
@@ -291,7 +294,7 @@ std::shared_ptr<Session> PeerTable::connect_to(const Address& address) {
   std::shared_ptr<Session> session;
   {
     const std::lock_guard lock(mutex_);
-    session = make_session({}, random_() | 1);
+    session = make_session({}, session_ids_() | 1);
     session->set_dialled(address.to_string());
     half_open_.push_back({session, environment_.loop->now()});
   }

@@ -13,14 +13,15 @@ constexpr int kSilentTicks = 2;
 
 }  // namespace
 
-// Throws if the node that says hello cannot replace the known incarnation.
+// Throws if the node that says hello cannot replace the known incarnation. At nodes other than the
+// root, the root has decided about that.
 void PeerTable::check_succession(const Peer& peer, const wire::Hello& hello) const {
   if (std::find(peer.former.begin(), peer.former.end(), hello.incarnation) != peer.former.end()) {
     throw JoinFailed("the name '" + hello.name +
                      "' was taken over by another node while this one did not answer; restart it, "
                      "or choose another NodeOptions::name");
   }
-  if (self_.rank != 0) return;  // the root has admitted it, or it would not know this node
+  if (self_.rank != 0) return;
   const bool lives = std::any_of(peer.sessions.begin(), peer.sessions.end(), [](const auto& open) {
     return open->is_attached() && open->liveness().silent_ticks() < kSilentTicks;
   });

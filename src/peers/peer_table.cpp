@@ -37,6 +37,7 @@ PeerTable::PeerTable(Environment environment, const NodeOptions& options, PeerId
       options_(options),
       self_(std::move(self)),
       number_(next_number()),
+      session_ids_(options_.simulation.seed != 0 ? ~self_.incarnation : 0),
       random_(self_.incarnation) {}
 
 PeerTable::~PeerTable() = default;
@@ -60,7 +61,7 @@ bool PeerTable::add(const Member& member, std::vector<std::string> addresses) {
     const bool other = peer.info.incarnation != member.incarnation;
     if (other && peer.info.incarnation != 0) {
       if (is_ahead_of_group(peer)) return false;
-      lose_former(peer, ended);
+      lose_former(peer, waiting_for_introduction(peer, member.incarnation), ended);
     }
     is_new = !peer.member || other || peer.lost;
     if (is_new) peer.tries = 0;
@@ -84,6 +85,7 @@ bool PeerTable::add(const Member& member, std::vector<std::string> addresses) {
         environment_.changed({.kind = PeerChange::Kind::joined, .peer = info, .reason = {}});
       });
     }
+    introduce(member, ended);
   }
   run(ended);
   return is_new;
@@ -166,55 +168,7 @@ std::string PeerTable::name_of(int rank) const {
                  "; no peer with this rank has joined its group yet");
 }
 
-// --- sessions begin and end
-
-void PeerTable::admit(Session& session, const wire::Hello& hello) {
-  Ended ended;
-  {
-    const std::lock_guard lock(mutex_);
-    if (closed_) throw ShutDown("node " + self_.name + " is shut down");
-    if (hello.name == self_.name && hello.incarnation != self_.incarnation) {
-      throw JoinFailed("the name '" + hello.name + "' is taken by the node of rank " +
-                       std::to_string(self_.rank) + "; choose another NodeOptions::name");
-    }
-    std::erase_if(half_open_,
-                  [&](const HalfOpen& entry) { return entry.session.get() == &session; });
-    Peer& peer = peers_[hello.name];
-    const bool other = peer.info.incarnation != hello.incarnation;
-    if (other && peer.info.incarnation != 0) {
-      check_succession(peer, hello);
-      const auto connecting = peer.current.get() == &session ? std::move(peer.current) : nullptr;
-      lose_former(peer, ended);
-      if (connecting) peer.current = connecting;
-      peer.member = false;  // not before the group announces it
-      peer.info.addresses.clear();
-    }
-    const bool is_back = peer.member && peer.lost;
-    peer.lost = peer.gone = peer.dead = peer.left = false;
-    peer.info.name = hello.name;
-    if (!peer.member) peer.info.rank = hello.rank;
-    peer.info.incarnation = hello.incarnation;
-    peer.info.state = PeerState::connected;
-    end_trial(peer, session);
-    peer.trying_since.reset();
-    hurry(peer);
-    auto shared = std::static_pointer_cast<Session>(session.shared_from_this());
-    peer.sessions.push_back(shared);
-    // Calls go to members only. A node that joins may change its connection.
-    if (!peer.current || !peer.member) peer.current = shared;
-    session.set_peer(std::make_shared<const PeerIdentity>(PeerIdentity{
-        .name = hello.name, .rank = peer.info.rank, .incarnation = hello.incarnation}));
-    report_connected(session, is_back, hello.name, ended);
-    if (session.was_accepted()) end_forgotten(peer, session, ended);
-    settle_broken(peer, "the connection broke", ended);
-    if (is_back) {
-      ended.push_back([this, info = peer.info] {
-        environment_.changed({.kind = PeerChange::Kind::joined, .peer = info, .reason = {}});
-      });
-    }
-  }
-  run(ended);
-}
+// --- sessions end
 
 void PeerTable::session_closed(const std::shared_ptr<Session>& session, const std::string& why) {
   Ended ended;
@@ -387,14 +341,6 @@ void PeerTable::lose(Peer& peer, const std::string& why, Ended& ended, LogLevel 
       environment_.changed({.kind = PeerChange::Kind::lost, .peer = info, .reason = why});
     });
   }
-}
-
-// Loses the incarnation before the one that has just introduced itself.
-void PeerTable::lose_former(Peer& peer, Ended& ended) {
-  constexpr std::size_t kRemembered = 16;
-  peer.former.push_back(peer.info.incarnation);
-  if (peer.former.size() > kRemembered) peer.former.erase(peer.former.begin());
-  lose(peer, "it was restarted", ended);
 }
 
 }  // namespace batchrpc

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/random_bits.hpp"
+#include "base/secret.hpp"
 #include "batchrpc/base/export.hpp"
 #include "batchrpc/call/node_options.hpp"
 #include "call/peer_view.hpp"
@@ -31,7 +33,8 @@ class PeerTable final : public PeerView {
     std::shared_ptr<WaitContext> context;
     TransportSet* transports = nullptr;
     std::function<std::shared_ptr<SessionHost>()> host;
-    std::function<void(const PeerChange&)> changed;  ///< called without locks
+    std::function<Secret(std::string_view peer)> secret_for;  ///< what this node proves itself by
+    std::function<void(const PeerChange&)> changed;           ///< called without locks
   };
 
   PeerTable(Environment environment, const NodeOptions& options, PeerIdentity self);
@@ -64,7 +67,8 @@ class PeerTable final : public PeerView {
 
   /// For SessionHost.
   std::shared_ptr<Session> find_session(const Session& half_open, const wire::Hello& hello);
-  void admit(Session& session, const wire::Hello& hello);
+  [[nodiscard]] Secret secret_for(std::string_view peer) const;
+  [[nodiscard]] bool admit(Session& session, const wire::Hello& hello);
   void session_detached(const std::shared_ptr<Session>& session, const std::string& why);
   void session_resumed(Session& session);
   void session_closed(const std::shared_ptr<Session>& session, const std::string& why);
@@ -83,6 +87,11 @@ class PeerTable final : public PeerView {
   [[nodiscard]] std::map<std::string, Load> loads() const;
   [[nodiscard]] bool is_live(std::string_view name) const;
   [[nodiscard]] bool is_current(const PeerIdentity& peer) const override;
+  /// Whether `peer` is a member of the group, and whether it is its root.
+  /// @{
+  [[nodiscard]] bool is_member(const PeerIdentity& peer) const;
+  [[nodiscard]] bool is_root(const PeerIdentity& peer) const;
+  /// @}
   [[nodiscard]] PeerStanding standing(std::string_view name) const override;
   [[nodiscard]] bool is_behind(std::string_view name) const override;
   /// Whether the group has, or had, a node of that name.
@@ -114,12 +123,13 @@ class PeerTable final : public PeerView {
   };
   struct Peer {
     PeerInfo info;
-    bool member = false;  // this incarnation is a member of the group
-    bool known = false;   // the group has announced this incarnation or an earlier one
-    bool lost = false;    // it was lost, and has not been heard since
-    bool gone = false;    // the peer or the group has said so
-    bool dead = false;    // the peer has said so, or its address refuses
-    bool left = false;    // the peer has said so
+    std::optional<Secret> secret{};  // of this incarnation, from its first hello
+    bool member = false;             // this incarnation is a member of the group
+    bool known = false;              // the group has announced this incarnation or an earlier one
+    bool lost = false;               // it was lost, and has not been heard since
+    bool gone = false;               // the peer or the group has said so
+    bool dead = false;               // the peer has said so, or its address refuses
+    bool left = false;               // the peer has said so
     std::uint64_t sessions_ended = 0;
     std::vector<std::uint64_t> former{};             // the latest incarnations before this one
     std::shared_ptr<Session> current;                // the session for calls
@@ -132,6 +142,7 @@ class PeerTable final : public PeerView {
     std::shared_ptr<PeerLogLimits> log_limits = std::make_shared<PeerLogLimits>();
     bool was_of_no_use = false;  // the last connection brought only the handshake
   };
+  struct HalfOpen;
   using Ended = std::vector<std::function<void()>>;  // to be done without the lock
 
   // Returns all sessions with the names of their peers.
@@ -159,8 +170,17 @@ class PeerTable final : public PeerView {
   void end_forgotten(Peer& peer, const Session& begun, Ended& ended);
   void lose(Peer& peer, const std::string& why, Ended& ended, LogLevel level = LogLevel::warning,
             Guarantee guarantee = Guarantee::dead_peer);
-  void lose_former(Peer& peer, Ended& ended);
+  void lose_former(Peer& peer, const std::shared_ptr<Session>& successor, Ended& ended);
   void check_succession(const Peer& peer, const wire::Hello& hello) const;
+  // Introductions: peer_introductions.cpp.
+  void admit_now(Session& session, const wire::Hello& hello, Ended& ended);
+  void check_identity(const Peer& peer, const wire::Hello& hello) const;
+  [[nodiscard]] bool is_introduced(const wire::Hello& hello) const;
+  void await_introduction(Session& session, const wire::Hello& hello, Ended& ended);
+  [[nodiscard]] std::shared_ptr<Session> waiting_for_introduction(const Peer& peer,
+                                                                  std::uint64_t incarnation) const;
+  void introduce(const Member& member, Ended& ended);
+  void forget_half_open(const Session& session);
   [[nodiscard]] static bool is_ahead_of_group(const Peer& peer);
   void try_later(const Peer& peer, Trial& trial, TimePoint when);
   void try_now(const std::string& name, const std::shared_ptr<Session>& session,
@@ -173,6 +193,7 @@ class PeerTable final : public PeerView {
   void drop_half_open();
   void drop_half_open(const std::shared_ptr<Session>& session, const std::string& why);
   void watch_half_open(TimePoint when);
+  [[nodiscard]] Duration longest_wait(const HalfOpen& entry) const;
   void report_unidentified(const std::string& line, LogLevel level = LogLevel::warning);
   void drop_unidentified(std::string_view name);
 
@@ -209,13 +230,16 @@ class PeerTable final : public PeerView {
   std::map<std::string, Peer, std::less<>> peers_;
   // Sessions of peers that are gone, whose calls are still being answered here.
   std::vector<std::pair<std::string, std::weak_ptr<Session>>> departed_;
+  // A connection whose peer has not identified itself, or has not joined yet.
   struct HalfOpen {
     std::shared_ptr<Session> session;
     TimePoint since;
     bool accepted = false;
+    std::optional<wire::Hello> hello{};  // waits until the group introduces its sender
   };
   std::vector<HalfOpen> half_open_{};  // sorted by age, the oldest first
   bool half_open_watched_ = false;     // used on the loop only
+  RandomBits session_ids_;             // peers must not guess them
   std::mt19937_64 random_;
   std::uint64_t tries_ = 0;  // the number of tries that were planned
   bool closed_ = false;

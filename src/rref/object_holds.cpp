@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <string>
 #include <tuple>
@@ -81,6 +82,7 @@ std::vector<Fork> ObjectTable::update(const PeerIdentity& user,
   Holder& holder = holders_.at(user);
   for (const HoldUpdate& update : updates) {
     if (update.number < holder.next_update) continue;  // from a session that has ended
+    if (update.number == std::numeric_limits<std::uint64_t>::max()) continue;  // none can follow
     holder.next_update = update.number + 1;
     switch (update.kind) {
       case HoldUpdate::release:

@@ -7,7 +7,7 @@
 namespace batchrpc::detail {
 namespace {
 
-constexpr std::string_view kObjectId = "{u64,u64,u64}";
+constexpr std::string_view kObjectId = "{u64,u64,u64,u64}";
 
 // Calls of one object start in order; its id is the first argument.
 std::optional<OrderingKey> object_of_call(Decoder& arguments) {

@@ -38,7 +38,7 @@ WireReference References::send(std::shared_ptr<Reference> reference, Encoder& me
     while (sent_.contains(next_fork_))
       ++next_fork_;
     // A number that peers could guess would let them end the fork.
-    number = std::uint64_t{next_fork_++} << 32 | random_();
+    number = std::uint64_t{next_fork_++} << 32 | random_() >> 32;
   }
   message.add_delivery_hook(std::make_shared<ForkHook>(weak_from_this(), number));
   const bool own = reference->is_owner();

@@ -77,7 +77,8 @@ std::shared_ptr<Reference> References::make(const std::shared_ptr<OwnerLink>& li
 
 // The caller must hold the lock.
 ObjectId References::next_object(std::uint64_t owner) {
-  return {.owner = owner, .creator = node_.incarnation(), .number = next_object_++};
+  return {
+      .owner = owner, .creator = node_.incarnation(), .number = next_object_++, .key = random_()};
 }
 
 std::shared_ptr<Reference> References::to_new_object(std::string_view owner) {

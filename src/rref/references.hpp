@@ -6,7 +6,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <random>
 #include <set>
 #include <string>
 #include <string_view>
@@ -14,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/random_bits.hpp"
 #include "batchrpc/rref/reference.hpp"
 #include "call/local_node.hpp"
 #include "rref/object_table.hpp"
@@ -56,7 +56,7 @@ class OwnerLink {
 class References : public std::enable_shared_from_this<References> {
  public:
   References(LocalNode& node, ObjectTable& objects, Outbox& outbox)
-      : node_(node), objects_(objects), outbox_(outbox) {}
+      : node_(node), objects_(objects), outbox_(outbox), random_(node.options().simulation.seed) {}
 
   [[nodiscard]] std::shared_ptr<Reference> to_new_object(std::string_view owner);
   /// Makes a reference to an object of this process. Throws ShutDown.
@@ -145,7 +145,7 @@ class References : public std::enable_shared_from_this<References> {
   std::map<std::uint64_t, Owner> owners_;  // by incarnation
   SentForks sent_;
   std::uint32_t next_fork_ = 1;
-  std::random_device random_;
+  RandomBits random_;  // for numbers that other nodes must not guess
   std::uint64_t next_object_ = 1;
   bool closed_ = false;
 };

@@ -45,6 +45,8 @@ class Session final : public FrameSink, public std::enable_shared_from_this<Sess
   void start(std::unique_ptr<Stream> stream, bool accepted);
   /// Resumes over a connection that the peer has made, and on which it has said `hello`.
   void resume(std::unique_ptr<Stream> stream, const wire::Hello& hello);
+  /// The group has introduced the peer, whose hello has waited for that.
+  void introduced(const wire::Hello& hello);
   /// An attempt to connect has failed.
   void note_failed(const std::string& why);
 
@@ -74,8 +76,12 @@ class Session final : public FrameSink, public std::enable_shared_from_this<Sess
   /// for as long as it takes to declare a peer dead.
   [[nodiscard]] bool has_made_progress() const;
   [[nodiscard]] bool was_accepted() const noexcept { return accepted_; }
+  /// Whether this node made it to join the group at its address, without a peer in mind.
+  [[nodiscard]] bool joins() const noexcept { return !accepted_ && link_->expected_peer().empty(); }
   /// The peer's goodbye, if it has said one.
   [[nodiscard]] const std::optional<wire::Goodbye>& goodbye() const noexcept { return goodbye_; }
+  /// The secret by which the peer proves that it is the one that began the session.
+  [[nodiscard]] const Secret& peer_secret() const noexcept { return peer_secret_; }
   /// Whether it was closed because the peer broke the protocol.
   [[nodiscard]] bool broke_protocol() const noexcept { return broke_protocol_; }
   /// Null before the handshake. Thread-safe.
@@ -122,6 +128,7 @@ class Session final : public FrameSink, public std::enable_shared_from_this<Sess
   Liveness liveness_;
   PayloadAssembler assembler_;
   std::uint64_t id_;
+  Secret peer_secret_;
   std::atomic<bool> open_{false};
   bool accepted_ = false;
   bool broke_protocol_ = false;

@@ -11,6 +11,11 @@ wire::Hello Session::own_hello() const {
   hello.session = id_;
   hello.received = received_.frames;
   hello.resumed = is_open();
+  hello.joins = joins();
+  const auto known = peer();
+  hello.secret = link_->host().secret_for(joins() ? std::string_view()
+                                          : known ? std::string_view(known->name)
+                                                  : std::string_view(link_->expected_peer()));
   return hello;
 }
 
@@ -103,7 +108,8 @@ void Session::handle_hello(const wire::Hello& hello) {
     if (hello.resumed && !link_->output().rewind(hello.received)) {
       throw BadMessage(impossible_resumption(hello));
     }
-    link_->host().admit(*this, hello);
+    if (!link_->host().admit(*this, hello)) return;
+    peer_secret_ = hello.secret;
   } catch (const Error& error) {
     refuse(error);
     return;
@@ -112,11 +118,18 @@ void Session::handle_hello(const wire::Hello& hello) {
   attached();
 }
 
+void Session::introduced(const wire::Hello& hello) {
+  if (!is_open() && !outgoing_->is_closed()) handle_hello(hello);
+}
+
 // Handles the answer to a hello that resumes this session.
 void Session::handle_resumed(const wire::Hello& hello) {
-  if (!hello.resumed || hello.session != id_) {
+  const bool knows_session = hello.resumed && hello.session == id_;
+  if (!knows_session || hello.secret != peer_secret_) {
     const bool restarted = hello.incarnation != peer()->incarnation;
-    const std::string why = restarted ? "it was restarted" : "it no longer knows the session";
+    const std::string why = restarted       ? "it was restarted"
+                            : knows_session ? "another node answers at its address"
+                                            : "it no longer knows the session";
     if (restarted) {
       goodbye_ =
           wire::Goodbye{.code = static_cast<std::uint16_t>(ErrorCode::peer_lost), .reason = why};

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "batchrpc/base/log.hpp"
 #include "batchrpc/call/node_options.hpp"
@@ -39,6 +40,9 @@ class SessionHost {
   /// The node, for codecs (detail::CurrentNode). Sessions pass it on.
   [[nodiscard]] virtual std::shared_ptr<LocalNode> node() = 0;
   [[nodiscard]] virtual wire::Hello own_hello() const = 0;
+  /// Returns the secret by which this node proves its identity to the peer of that name; empty: to
+  /// the root, before its name is known.
+  [[nodiscard]] virtual Secret secret_for(std::string_view peer) const = 0;
   /// Whether this is the copy in a forked child, where locks may be held by threads of the parent.
   [[nodiscard]] virtual bool is_forked_copy() const noexcept = 0;
 
@@ -46,8 +50,9 @@ class SessionHost {
   /// this node; null for a new one. On the loop.
   virtual std::shared_ptr<Session> find_session(const Session& half_open,
                                                 const wire::Hello& hello) = 0;
-  /// The peer has said its name. Throws an Error to refuse it. On the loop.
-  virtual void admit(Session& session, const wire::Hello& hello) = 0;
+  /// The peer has said its name. Throws an Error to refuse it. Returns false if the session must
+  /// wait until the group introduces the peer; then Session::introduced() follows. On the loop.
+  [[nodiscard]] virtual bool admit(Session& session, const wire::Hello& hello) = 0;
   /// The session has lost its connection, or failed to connect. It waits for another one. On the
   /// loop.
   virtual void session_detached(const std::shared_ptr<Session>& session,

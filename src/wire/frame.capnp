@@ -10,7 +10,8 @@ struct Frame {
   sequence @1 :UInt64;      # 0
   acknowledged @2 :UInt64;  # how many reliable frames of the session were received; 0: says nothing
   flags @3 :UInt16;         # bit 0: payloads follow this frame at once; bit 1: no reply wanted;
-                            # bit 2 (chunk): belongs to a reply, not to a call; bit 3 (hello): the session continues
+                            # bit 2 (chunk): belongs to a reply, not to a call; bit 3 (hello): the session continues;
+                            # bit 4 (hello): its sender asks to join here
   union {
     hello @4 :Hello;
     define @5 :Definition;
@@ -50,7 +51,8 @@ struct Hello {
   received @5 :UInt64;      # how many reliable frames of this session
   name @6 :Text;
   job @7 :Text;
-  authentication @8 :Data;  # empty for now
+  secret1 @8 :UInt64;       # 128 bits that the sender tells this receiver alone, the same in each hello
+  secret2 @9 :UInt64;
 }
 
 struct Definition {         # the sender will call this function by this number

@@ -158,10 +158,11 @@ std::vector<Word> plain_frame(const FrameHeader& header) {
 }
 
 std::vector<Word> hello_frame(const Hello& hello) {
-  const std::uint16_t flags = hello.resumed ? kResumed : std::uint16_t{0};
+  const auto flags =
+      static_cast<std::uint16_t>((hello.resumed ? kResumed : 0) | (hello.joins ? kJoins : 0));
   return frame_with_body({.kind = FrameKind::hello, .flags = flags}, hello.major, hello.minor,
                          hello.rank, hello.incarnation, hello.session, hello.received, hello.name,
-                         hello.job);
+                         hello.job, hello.secret.first, hello.secret.second);
 }
 
 std::vector<Word> definition_frame(const Definition& definition) {
@@ -170,7 +171,8 @@ std::vector<Word> definition_frame(const Definition& definition) {
 }
 
 std::vector<Word> goodbye_frame(const Goodbye& goodbye) {
-  return frame_with_body({.kind = FrameKind::goodbye}, goodbye.code, goodbye.reason);
+  return frame_with_body({.kind = FrameKind::goodbye}, goodbye.code,
+                         goodbye.reason.substr(0, kMaxReason));
 }
 
 namespace {
@@ -249,10 +251,11 @@ FrameView parse_frame(std::span<const Word> words) {
 Hello read_hello(const FrameView& frame) {
   Hello hello;
   std::tie(hello.major, hello.minor, hello.rank, hello.incarnation, hello.session, hello.received,
-           hello.name, hello.job) =
+           hello.name, hello.job, hello.secret.first, hello.secret.second) =
       body_of<std::uint16_t, std::uint16_t, std::int32_t, std::uint64_t, std::uint64_t,
-              std::uint64_t, std::string, std::string>(frame);
+              std::uint64_t, std::string, std::string, std::uint64_t, std::uint64_t>(frame);
   hello.resumed = (frame.header.flags & kResumed) != 0;
+  hello.joins = (frame.header.flags & kJoins) != 0;
   return hello;
 }
 
@@ -308,6 +311,7 @@ CallContextBody read_context(const FrameView& frame) {
 Goodbye read_goodbye(const FrameView& frame) {
   Goodbye goodbye;
   std::tie(goodbye.code, goodbye.reason) = body_of<std::uint16_t, std::string>(frame);
+  if (goodbye.reason.size() > kMaxReason) goodbye.reason.resize(kMaxReason);
   return goodbye;
 }
 

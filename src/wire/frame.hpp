@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/secret.hpp"
 #include "batchrpc/base/bytes.hpp"
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/wire/decoder.hpp"
@@ -41,6 +42,7 @@ inline constexpr std::uint16_t kInlinePayloads = 1;  // payloads directly follow
 inline constexpr std::uint16_t kNoReply = 2;         // for a call: no reply wanted
 inline constexpr std::uint16_t kOfReply = 4;         // for a chunk: it belongs to a reply
 inline constexpr std::uint16_t kResumed = 8;         // for a hello: it continues a session
+inline constexpr std::uint16_t kJoins = 16;          // for a hello: its sender asks to join here
 
 /// Whether frames of this kind are counted, and sent again after a connection broke.
 [[nodiscard]] constexpr bool is_reliable(FrameKind kind) noexcept {
@@ -56,6 +58,9 @@ inline constexpr std::uint64_t kEagerBytes = std::uint64_t{1} << 20;
 /// The limits of a call's metadata: entries, and bytes of all keys and values together.
 inline constexpr std::size_t kMaxMetadata = 64;
 inline constexpr std::size_t kMaxMetadataBytes = 8192;
+
+/// The most bytes of the reason in a goodbye. The rest is cut off.
+inline constexpr std::size_t kMaxReason = 1024;
 
 /// Whether a call may carry this metadata; each entry needs a key.
 [[nodiscard]] bool is_within_limits(
@@ -80,8 +85,10 @@ struct Hello {
   std::uint64_t session = 0;   ///< chosen by the connecting node, never 0
   std::uint64_t received = 0;  ///< reliable frames of the session so far
   bool resumed = false;        ///< continues a session that both sides had agreed on
+  bool joins = false;          ///< the sender looks for a group to join at this address
   std::string name{};
   std::string job{};
+  Secret secret{};  ///< the same in every hello of the sender to this receiver
 };
 
 struct Definition {

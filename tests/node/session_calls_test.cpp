@@ -98,9 +98,11 @@ class Callee final : public SessionHost {
     session_closed(session, why);
   }
   void session_resumed(Session& /*session*/) override {}
-  void admit(Session& session, const wire::Hello& hello) override {
+  [[nodiscard]] Secret secret_for(std::string_view /*peer*/) const override { return {}; }
+  [[nodiscard]] bool admit(Session& session, const wire::Hello& hello) override {
     session.set_peer(std::make_shared<PeerIdentity>(
         PeerIdentity{.name = hello.name, .incarnation = hello.incarnation}));
+    return true;
   }
   void session_closed(const std::shared_ptr<Session>& /*session*/,
                       const std::string& /*why*/) override {}

@@ -77,6 +77,18 @@ struct TellingWorld : ObjectWorld {
   ObjectId id_b = detail::RRefAccess::reference(b).object();
 };
 
+TEST_CASE("R7: a node that only guesses an object's id does not reach the object") {
+  TellingWorld world;
+  ObjectId guessed = world.id_a;
+  CHECK(guessed.key != 0);
+  CHECK(guessed.key != world.id_b.key);
+  ++guessed.key;
+  const auto called = outcome(world.third.call<int(ObjectId, int)>(
+      "owner", "batchrpc.method:objects::Counter::add", guessed, 5));
+  CHECK_FALSE(called);
+  CHECK(world.a.call<&Counter::add>(1).get() == 2);
+}
+
 TEST_CASE("R1: what a holder tells again, or what comes late, changes nothing") {
   const TellingWorld nodes;
   const auto hold_a = update(HoldUpdate::hold, 1, nodes.id_a);

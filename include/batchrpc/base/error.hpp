@@ -34,22 +34,23 @@ struct TextAround {
 /// The kind of failure, grouped by what the caller can do about it; see `docs/errors.md`. The
 /// numbers travel on the wire and never change.
 enum class ErrorCode : std::uint16_t {
-  remote_error = 1,       ///< the remote function threw
-  timed_out = 2,          ///< no answer within the time-out
-  not_sent = 3,           ///< the call surely never ran: safe to retry
-  unknown = 4,            ///< the peer lives, but whether the call ran is not known
-  peer_lost = 5,          ///< the peer is gone; the call may have run
-  broken_promise = 6,     ///< a promise was destroyed without a value
-  overloaded = 7,         ///< refused because a limit was reached: try again later
-  cancelled = 8,          ///< the call was cancelled
-  not_found = 9,          ///< no such function, peer or object
-  bad_signature = 10,     ///< the function is there, with another signature
-  bad_message = 11,       ///< bytes that cannot be decoded, or exceed a limit
-  shut_down = 12,         ///< the node is shutting down or is gone
-  invalid_argument = 13,  ///< an option or argument out of its range
-  join_failed = 14,       ///< the node could not listen, or not join its group
-  owner_lost = 15,        ///< the node that owned an RRef's object has ended or restarted
-  rref_expired = 16,      ///< an RRef's object is gone: its owner did not hear from this node
+  remote_error = 1,        ///< the remote function threw
+  timed_out = 2,           ///< no answer within the time-out
+  not_sent = 3,            ///< the call surely never ran: safe to retry
+  unknown = 4,             ///< the peer lives, but whether the call ran is not known
+  peer_lost = 5,           ///< the peer is gone; the call may have run
+  broken_promise = 6,      ///< a promise was destroyed without a value
+  overloaded = 7,          ///< refused because a limit was reached: try again later
+  cancelled = 8,           ///< the call was cancelled
+  not_found = 9,           ///< no such function, peer or object
+  bad_signature = 10,      ///< the function is there, with another signature
+  bad_message = 11,        ///< bytes that cannot be decoded, or exceed a limit
+  shut_down = 12,          ///< the node is shutting down or is gone
+  invalid_argument = 13,   ///< an option or argument out of its range
+  join_failed = 14,        ///< the node could not listen, or not join its group
+  owner_lost = 15,         ///< the node that owned an RRef's object has ended or restarted
+  rref_expired = 16,       ///< an RRef's object is gone: its owner did not hear from this node
+  permission_denied = 17,  ///< the caller may not do this
 };
 
 /// The name of `code`, such as "TimedOut".
@@ -233,6 +234,13 @@ class BATCHRPC_EXPORT RRefExpired final
  public:
   using TypedError::TypedError;
   ~RRefExpired() override;
+};
+/// The callee does not let this caller do what it asked for. The call never ran.
+class BATCHRPC_EXPORT PermissionDenied final
+    : public detail::TypedError<ErrorCode::permission_denied, false> {
+ public:
+  using TypedError::TypedError;
+  ~PermissionDenied() override;
 };
 
 /// Makes the typed error for `code`. A code that this version does not know (from a newer peer)

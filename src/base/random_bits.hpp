@@ -1,0 +1,27 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <random>
+
+namespace batchrpc {
+
+/// A source of random numbers that peers cannot predict: the system's random source. Not
+/// thread-safe.
+class RandomBits {
+ public:
+  /// `seed`: for a simulation, whose runs repeat; 0: the system's random source.
+  explicit RandomBits(std::uint64_t seed = 0);
+
+  /// Returns 64 random bits.
+  [[nodiscard]] std::uint64_t operator()();
+
+ private:
+  std::optional<std::mt19937_64> simulated_{};
+  std::array<std::uint64_t, 32> drawn_{};  // one system call draws this many
+  std::size_t left_ = 0;
+};
+
+}  // namespace batchrpc

@@ -1,0 +1,179 @@
+#include <algorithm>
+#include <utility>
+
+#include "batchrpc/base/error.hpp"
+#include "peers/peer_table.hpp"
+
+// How a peer is admitted after its hello. Only the root admits nodes that it does not know. Each
+// other node waits until the root introduces them.
+namespace batchrpc {
+
+Secret PeerTable::secret_for(std::string_view peer) const {
+  constexpr std::string_view kRoot;  // a node that joins does not know the root's name yet
+  const std::lock_guard lock(mutex_);
+  const auto at = peers_.find(peer);
+  const bool is_root = at != peers_.end() && at->second.member && at->second.info.rank == 0;
+  return environment_.secret_for(is_root ? kRoot : peer);
+}
+
+bool PeerTable::is_member(const PeerIdentity& peer) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = peers_.find(peer.name);
+  return at != peers_.end() && at->second.member && at->second.info.incarnation == peer.incarnation;
+}
+
+bool PeerTable::is_root(const PeerIdentity& peer) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = peers_.find(peer.name);
+  return at != peers_.end() && at->second.member &&
+         at->second.info.incarnation == peer.incarnation && at->second.info.rank == 0;
+}
+
+bool PeerTable::admit(Session& session, const wire::Hello& hello) {
+  Ended ended;
+  bool admitted = true;
+  {
+    const std::lock_guard lock(mutex_);
+    if (closed_) throw ShutDown("node " + self_.name + " is shut down");
+    if (hello.name == self_.name && hello.incarnation != self_.incarnation) {
+      throw JoinFailed("the name '" + hello.name + "' is taken by the node of rank " +
+                       std::to_string(self_.rank) + "; choose another NodeOptions::name");
+    }
+    admitted = self_.rank == 0 || session.joins() || is_introduced(hello);
+    if (admitted) {
+      admit_now(session, hello, ended);
+    } else {
+      await_introduction(session, hello, ended);
+    }
+  }
+  run(ended);
+  return admitted;
+}
+
+// The caller must hold the lock, here and in all functions below.
+void PeerTable::admit_now(Session& session, const wire::Hello& hello, Ended& ended) {
+  if (!session.was_accepted()) forget_half_open(session);
+  auto shared = std::static_pointer_cast<Session>(session.shared_from_this());
+  Peer& peer = peers_[hello.name];
+  if (peer.info.incarnation != hello.incarnation && peer.info.incarnation != 0) {
+    check_succession(peer, hello);
+    lose_former(peer, shared, ended);
+  } else {
+    check_identity(peer, hello);
+  }
+  const bool is_back = peer.member && peer.lost;
+  peer.secret = hello.secret;
+  peer.lost = peer.gone = peer.dead = peer.left = false;
+  peer.info.name = hello.name;
+  if (!peer.member) peer.info.rank = hello.rank;
+  peer.info.incarnation = hello.incarnation;
+  peer.info.state = PeerState::connected;
+  end_trial(peer, session);
+  peer.trying_since.reset();
+  hurry(peer);
+  peer.sessions.push_back(shared);
+  // Calls go to members only. A node that joins may change its connection.
+  if (!peer.current || !peer.member) peer.current = shared;
+  session.set_peer(std::make_shared<const PeerIdentity>(
+      PeerIdentity{.name = hello.name, .rank = peer.info.rank, .incarnation = hello.incarnation}));
+  report_connected(session, is_back, hello.name, ended);
+  if (session.was_accepted()) end_forgotten(peer, session, ended);
+  settle_broken(peer, "the connection broke", ended);
+  // Until it has joined, it counts as a connection that has not identified itself.
+  if (peer.member) forget_half_open(session);
+  if (is_back) {
+    ended.push_back([this, info = peer.info] {
+      environment_.changed({.kind = PeerChange::Kind::joined, .peer = info, .reason = {}});
+    });
+  }
+}
+
+void PeerTable::forget_half_open(const Session& session) {
+  std::erase_if(half_open_, [&](const HalfOpen& entry) { return entry.session.get() == &session; });
+}
+
+// Throws unless the hello has the secret of the incarnation that this node knows.
+void PeerTable::check_identity(const Peer& peer, const wire::Hello& hello) const {
+  const bool is_self = hello.name == self_.name;
+  const std::optional<Secret> expected =
+      is_self ? std::optional(environment_.secret_for(self_.rank == 0 ? "" : self_.name))
+              : peer.secret;
+  if (!expected || *expected == hello.secret) return;
+  throw PermissionDenied("a hello in the name of '" + hello.name +
+                         "' lacks the secret of that node; if it is another node, choose another "
+                         "NodeOptions::name");
+}
+
+bool PeerTable::is_introduced(const wire::Hello& hello) const {
+  const auto at = peers_.find(hello.name);
+  return at != peers_.end() && at->second.member &&
+         at->second.info.incarnation == hello.incarnation;
+}
+
+// The root's news of a new member may still be on their way.
+void PeerTable::await_introduction(Session& session, const wire::Hello& hello, Ended& ended) {
+  Peer* const peer = find(hello.name);
+  if (peer != nullptr) check_succession(*peer, hello);
+  if (session.was_accepted() && hello.joins) {
+    throw JoinFailed(hello.name + " asked to join at " + self_.name +
+                     ", which is not the root of its group; join at the root, whose address is " +
+                     options_.join + " (NodeOptions::join)");
+  }
+  const auto waiting = std::find_if(half_open_.begin(), half_open_.end(), [&](const auto& entry) {
+    return entry.session.get() == &session;
+  });
+  if (waiting != half_open_.end()) waiting->hello = hello;
+  // Another node answers at the address of the peer that this node knows.
+  if (!session.was_accepted() && peer != nullptr && peer->info.incarnation != 0 &&
+      peer->info.incarnation != hello.incarnation) {
+    lose_former(*peer, std::static_pointer_cast<Session>(session.shared_from_this()), ended);
+  }
+}
+
+// Returns the session that this node has made to that incarnation, and that waits for the root to
+// introduce it; null if there is none.
+std::shared_ptr<Session> PeerTable::waiting_for_introduction(const Peer& peer,
+                                                             std::uint64_t incarnation) const {
+  for (const HalfOpen& entry : half_open_) {
+    if (entry.session == peer.current && entry.hello && entry.hello->incarnation == incarnation)
+      return entry.session;
+  }
+  return nullptr;
+}
+
+// The node is a member from now on: sessions that waited for this continue.
+void PeerTable::introduce(const Member& member, Ended& ended) {
+  for (const auto& session : peers_[member.name].sessions)
+    forget_half_open(*session);
+  for (HalfOpen& entry : half_open_) {
+    if (!entry.hello || entry.hello->name != member.name ||
+        entry.hello->incarnation != member.incarnation) {
+      continue;
+    }
+    ended.push_back([session = entry.session, hello = *std::exchange(entry.hello, std::nullopt)] {
+      session->introduced(hello);
+    });
+  }
+}
+
+// Loses the known incarnation. If `successor` is the session for calls, it becomes that of the next
+// incarnation, with the calls that wait for it.
+void PeerTable::lose_former(Peer& peer, const std::shared_ptr<Session>& successor, Ended& ended) {
+  constexpr std::size_t kRemembered = 16;
+  peer.former.push_back(peer.info.incarnation);
+  if (peer.former.size() > kRemembered) peer.former.erase(peer.former.begin());
+  const bool keeps = successor != nullptr && peer.current == successor;
+  std::optional<Trial> trial;
+  if (keeps) {
+    if (const Trial* const own = trial_of(&peer, successor)) trial = *own;
+    peer.current = nullptr;
+  }
+  lose(peer, "it was restarted", ended);
+  if (keeps) peer.current = successor;
+  if (trial) peer.trials.push_back(*trial);
+  peer.secret.reset();
+  peer.member = false;  // not before the group announces it
+  peer.info.addresses.clear();
+}
+
+}  // namespace batchrpc
