@@ -40,6 +40,8 @@ class PeerView {
   /// Whether that incarnation is live, as far as this node knows. It knows nothing of nodes in
   /// other groups.
   [[nodiscard]] virtual bool is_current(const PeerIdentity& peer) const = 0;
+  /// Whether `peer` is a member of this node's group, also if it is lost at present.
+  [[nodiscard]] virtual bool is_member(const PeerIdentity& peer) const = 0;
   /// Whether the peer does not take the messages that are sent to it.
   [[nodiscard]] virtual bool is_behind(std::string_view name) const = 0;
   /// Tries to reach a peer that only this node has lost, as a call would.

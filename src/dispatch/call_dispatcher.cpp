@@ -55,7 +55,9 @@ FunctionCounters* CallDispatcher::counters_of(const CalledFunction& called) {
 detail::ReceivePlan CallDispatcher::announce(CalledFunction& called, Decoder& arguments,
                                              const std::shared_ptr<detail::TransferGate>& gate) {
   if (called.of_program && environment_.refusal()) return {};
-  return resolve(called)->announce(arguments, gate);
+  const auto function = resolve(called);
+  if (!function->options.allow.allows(CallContext::current()->caller())) return {};
+  return function->announce(arguments, gate);
 }
 
 void CallDispatcher::take(CalledFunction& called, detail::ArrivedCall&& call,
@@ -84,6 +86,9 @@ void CallDispatcher::admit(CalledFunction& called, Call& call, const CallArrival
     call.count_by(*function->counters, arrival.at, arrival.bytes);
   }
   if (refusal) return call.refuse(refusal);
+  if (!function->options.allow.is_everyone()) [[unlikely]] {
+    if (const std::exception_ptr denied = denial(*function, call)) return call.refuse(denied);
+  }
   const bool limited = queue_ && called.of_program && !function->options.short_handler;
   if (limited) {
     if (const std::exception_ptr error = queue_->accept(function->name, call)) {
@@ -91,6 +96,18 @@ void CallDispatcher::admit(CalledFunction& called, Call& call, const CallArrival
     }
   }
   run(std::move(function), call, arrival.node, limited);
+}
+
+// Returns the error for a caller that may not call the function; null if it may.
+std::exception_ptr CallDispatcher::denial(const detail::ExposedFunction& function,
+                                          const detail::IncomingCall& call) const {
+  const PeerIdentity& caller = call.context().caller();
+  if (function.options.allow.allows(caller)) return nullptr;
+  const std::string line = environment_.node + " does not let " + caller.name + " call '" +
+                           function.shown + "' (ExposeOptions::allow)";
+  environment_.log_limits.refused_calls.write(environment_.log, LogLevel::warning,
+                                              environment_.loop->now(), line);
+  return std::make_exception_ptr(PermissionDenied(line));
 }
 
 // `limited` says that the call has a place in the queue.

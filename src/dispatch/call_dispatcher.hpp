@@ -64,6 +64,8 @@ class CallDispatcher final : public CallSink {
 
  private:
   [[nodiscard]] std::shared_ptr<detail::ExposedFunction> resolve(CalledFunction& called) const;
+  [[nodiscard]] std::exception_ptr denial(const detail::ExposedFunction& function,
+                                          const detail::IncomingCall& call) const;
   template <class Call>
   void admit(CalledFunction& called, Call& call, const CallArrival& arrival);
   template <class Call>

@@ -16,10 +16,11 @@ using namespace group_functions;
 namespace {
 
 template <class Function>
-void expose(NodeCore& core, std::string_view name, Function function) {
+void expose(NodeCore& core, std::string_view name, Function function, Allow allow = {}) {
   using Traits = detail::FunctionTraits<Function>;
   core.functions().add(std::make_shared<detail::TypedFunction<Function, Traits>>(
-      std::string(name), std::move(function), ExposeOptions{.short_handler = true}));
+      std::string(name), std::move(function),
+      ExposeOptions{.short_handler = true, .allow = std::move(allow)}));
 }
 
 }  // namespace
@@ -42,19 +43,22 @@ void Group::start() {
     check_size(member);
     return self()->admit(std::move(member), world_size);
   });
-  expose(core_, kMembers, [self] {
-    self()->check_caller(kMembers, false);
-    return self()->root_->members();
-  });
-  expose(core_, kJoined, [self](const Member& member) {
-    self()->check_caller(kJoined, true);
-    self()->core_.add_member(member);
-  });
-  expose(core_, kLeft,
-         [self](const std::string& name, std::uint64_t incarnation, const std::string& reason) {
-           self()->check_caller(kLeft, true);
-           self()->core_.peers().remove(name, incarnation, reason.substr(0, wire::kMaxReason));
-         });
+  const Allow members = [self](const PeerIdentity& caller) {
+    return self()->core_.peers().is_member(caller);
+  };
+  const Allow the_root = [self](const PeerIdentity& caller) {
+    return self()->core_.peers().is_root(caller);
+  };
+  expose(
+      core_, kMembers, [self] { return self()->root_->members(); }, members);
+  expose(
+      core_, kJoined, [self](const Member& member) { self()->core_.add_member(member); }, the_root);
+  expose(
+      core_, kLeft,
+      [self](const std::string& name, std::uint64_t incarnation, const std::string& reason) {
+        self()->core_.peers().remove(name, incarnation, reason.substr(0, wire::kMaxReason));
+      },
+      the_root);
 }
 
 Future<JoinReply> Group::admit(Member member, std::int32_t world_size) {
@@ -64,17 +68,6 @@ Future<JoinReply> Group::admit(Member member, std::int32_t world_size) {
                      core_.options().join + " (NodeOptions::join)");
   }
   return root_->admit(std::move(member), world_size);
-}
-
-void Group::check_caller(std::string_view function, bool must_be_root) const {
-  const PeerIdentity& caller = CallContext::current()->caller();
-  const PeerTable& peers = core_.peers();
-  if (must_be_root ? peers.is_root(caller) : peers.is_member(caller)) return;
-  const std::string line = core_.name() + " refused a call of " + std::string(function) + " by " +
-                           caller.name + ": only " +
-                           (must_be_root ? "the root" : "members of the group") + " may call it";
-  core_.log_limits().refused_calls.write(core_.log(), LogLevel::warning, core_.loop()->now(), line);
-  throw PermissionDenied(line);
 }
 
 bool Group::is_root() const { return core_.rank() == 0; }

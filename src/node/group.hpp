@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "batchrpc/future/future.hpp"
 #include "peers/member.hpp"
@@ -45,8 +44,6 @@ class Group final : public std::enable_shared_from_this<Group> {
 
  private:
   [[nodiscard]] bool is_root() const;
-  // Throws PermissionDenied unless the caller of the present call may call this reserved function.
-  void check_caller(std::string_view function, bool must_be_root) const;
   // A node asks to join here. Throws JoinFailed unless this is the root.
   Future<JoinReply> admit(Member member, std::int32_t world_size);
 

@@ -36,7 +36,9 @@ void NodeCore::expose_recorded_calls() {
     };
     using Traits = detail::FunctionTraits<decltype(show)>;
     functions_.add(std::make_shared<detail::TypedFunction<decltype(show), Traits>>(
-        std::string(name), show, ExposeOptions{}));
+        std::string(name), show, ExposeOptions{.allow = [this](const PeerIdentity& caller) {
+          return peers_->is_member(caller);
+        }}));
   };
   expose(kRecorded, [](const CallTracer& tracer, CallTracer::Position from) {
     return tracer.shown(from, kPageEvents);

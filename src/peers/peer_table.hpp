@@ -87,11 +87,9 @@ class PeerTable final : public PeerView {
   [[nodiscard]] std::map<std::string, Load> loads() const;
   [[nodiscard]] bool is_live(std::string_view name) const;
   [[nodiscard]] bool is_current(const PeerIdentity& peer) const override;
-  /// Whether `peer` is a member of the group, and whether it is its root.
-  /// @{
-  [[nodiscard]] bool is_member(const PeerIdentity& peer) const;
+  [[nodiscard]] bool is_member(const PeerIdentity& peer) const override;
+  /// Whether `peer` is the root of the group.
   [[nodiscard]] bool is_root(const PeerIdentity& peer) const;
-  /// @}
   [[nodiscard]] PeerStanding standing(std::string_view name) const override;
   [[nodiscard]] bool is_behind(std::string_view name) const override;
   /// Whether the group has, or had, a node of that name.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "batchrpc/base/block_pool.hpp"
+#include "batchrpc/call/allow.hpp"
 #include "batchrpc/call/function_kind.hpp"
 #include "batchrpc/call/function_traits.hpp"
 #include "batchrpc/call/host.hpp"
@@ -39,6 +40,8 @@ struct ExposeOptions {
   /// For a Batcher each batch holds the lock, not each call. A batch takes the rows that have come
   /// until it gets the lock. The batcher needs a parallelism of 1, and must not have had a row yet.
   std::shared_ptr<AsyncMutex> exclusive{};
+  /// Which nodes may call the function. By default all of them.
+  Allow allow{};
 };
 
 namespace detail {

@@ -15,7 +15,7 @@ class BATCHRPC_EXPORT ErrorCounts {
  public:
   /// One more than the largest ErrorCode. Index 0 counts codes of newer peers that this version
   /// does not know.
-  static constexpr std::size_t kCodes = 17;
+  static constexpr std::size_t kCodes = 18;
   /// The index at which `code` is counted.
   [[nodiscard]] static constexpr std::size_t index_of(ErrorCode code) noexcept {
     const auto index = static_cast<std::size_t>(code);

@@ -19,11 +19,12 @@ namespace detail {
 
 // Exposes a function of the library's own. It only queues, so it is a short handler.
 template <class Callable>
-void expose_own(const Node& node, std::string name, Callable callable) {
+void expose_own(const Node& node, std::string name, Callable callable, Allow allow = {}) {
   using Traits = FunctionTraits<Callable>;
-  NodeAccess::expose_own(
-      node, std::make_shared<TypedFunction<Callable, Traits>>(
-                std::move(name), std::move(callable), ExposeOptions{.short_handler = true}));
+  NodeAccess::expose_own(node,
+                         std::make_shared<TypedFunction<Callable, Traits>>(
+                             std::move(name), std::move(callable),
+                             ExposeOptions{.short_handler = true, .allow = std::move(allow)}));
 }
 
 template <class T, class Base>
@@ -35,7 +36,8 @@ void allow_as(const Node& node) {
 
 // Creations of a `Named` make a T.
 template <class Named, class T, class... Params>
-void expose_creation(const Node& node, const std::tuple<Params...>* /*types*/) {
+void expose_creation(const Node& node, const Allow& creators,
+                     const std::tuple<Params...>* /*types*/) {
   static_assert(!std::is_abstract_v<T>,
                 "objects of an abstract class cannot be created: expose a class that implements "
                 "it, with expose_implementation<Interface, T(int)>()");
@@ -49,7 +51,7 @@ void expose_creation(const Node& node, const std::tuple<Params...>* /*types*/) {
       return object_of(std::make_shared<T>(std::move(arguments)...));
     };
     expose_own(node, create_name<Named>(),
-               Creation<T, decltype(make), Params...>{make, constructor_text<Named>()});
+               Creation<T, decltype(make), Params...>{make, constructor_text<Named>()}, creators);
   }
 }
 
@@ -77,13 +79,13 @@ std::shared_ptr<Reference> create_by(const Node& node, const std::string& name,
 }  // namespace detail
 
 template <class Constructor, class... Bases>
-void Node::expose_class() const {
+void Node::expose_class(const Allow& creators) const {
   static_assert(std::is_function_v<Constructor>,
                 "name the constructor's parameters, too: expose_class<T(int, std::string)>(), or "
                 "expose_class<T()>() if it has none");
   using Traits = detail::ConstructorTraits<Constructor>;
   using T = typename Traits::Class;
-  detail::expose_creation<T, T>(*this, static_cast<typename Traits::Arguments*>(nullptr));
+  detail::expose_creation<T, T>(*this, creators, static_cast<typename Traits::Arguments*>(nullptr));
   (detail::allow_as<T, Bases>(*this), ...);
   if constexpr (Codable<T>) {
     detail::expose_own(*this, detail::value_name<T>(), [](detail::ObjectId object) -> Future<T> {
@@ -93,23 +95,24 @@ void Node::expose_class() const {
 }
 
 template <class Interface, class Constructor>
-void Node::expose_implementation() const {
+void Node::expose_implementation(const Allow& creators) const {
   static_assert(
       std::is_function_v<Constructor>,
       "name the constructor's parameters, too: expose_implementation<Interface, T(int)>()");
   using Traits = detail::ConstructorTraits<Constructor>;
   using T = typename Traits::Class;
-  detail::expose_creation<Interface, T>(*this, static_cast<typename Traits::Arguments*>(nullptr));
+  detail::expose_creation<Interface, T>(*this, creators,
+                                        static_cast<typename Traits::Arguments*>(nullptr));
   detail::allow_as<T, Interface>(*this);
 }
 
 template <auto F>
-void Node::expose_factory() const {
+void Node::expose_factory(const Allow& creators) const {
   using Traits = detail::FunctionTraits<decltype(F)>;
   static_cast<void>(detail::takes_temporaries<Traits>());
   using T = typename detail::MadeObject<typename Traits::Result>::Class;
   detail::use_objects(detail::NodeAccess::local(*this));
-  [this]<class... Params>(const std::tuple<Params...>* /*types*/) {
+  [this, &creators]<class... Params>(const std::tuple<Params...>* /*types*/) {
     if constexpr (std::is_member_function_pointer_v<decltype(F)>) {
       using Maker = std::remove_const_t<typename Traits::Class>;
       const auto make = [](detail::ObjectId maker, Params... arguments) {
@@ -120,14 +123,16 @@ void Node::expose_factory() const {
       };
       detail::expose_own(
           *this, detail::factory_name<F>(),
-          detail::MemberCreation<T, decltype(make), Params...>{make, detail::function_name<F>()});
+          detail::MemberCreation<T, decltype(make), Params...>{make, detail::function_name<F>()},
+          creators);
     } else {
       const auto make = [](Params... arguments) {
         return detail::object_of(F(std::move(arguments)...));
       };
       detail::expose_own(
           *this, detail::factory_name<F>(),
-          detail::Creation<T, decltype(make), Params...>{make, detail::function_name<F>()});
+          detail::Creation<T, decltype(make), Params...>{make, detail::function_name<F>()},
+          creators);
     }
   }(static_cast<typename Traits::Arguments*>(nullptr));
 }

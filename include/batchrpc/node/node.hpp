@@ -193,20 +193,23 @@ class BATCHRPC_EXPORT Node {
   ///
   /// `expose_class<Adam(Config), Optimizer>()` also lets its objects be used as an Optimizer: by an
   /// RRef<Optimizer>, and by the methods of that class.
+  ///
+  /// `creators`: the nodes that may create objects; the same for the two functions below. Whoever
+  /// has a handle may call the methods.
   template <class Constructor, class... Bases>
-  void expose_class() const;
+  void expose_class(const Allow& creators = {}) const;
   /// Lets peers create an `Interface`, and know no more than that: `T(Params...)` is the class and
   /// the constructor that they get. An interface has one implementation. The rest is as for
   /// expose_class.
   template <class Interface, class Constructor>
-  void expose_implementation() const;
+  void expose_implementation(const Allow& creators = {}) const;
   /// Lets peers create objects by a function, or by a method of an object behind an RRef. It
   /// returns the object, a shared_ptr or unique_ptr to it, or a Future of these:
   /// `node.create<&open_store>(peer, path)`, `store.create<&Store::table>(name)`. To expose it
   /// again changes nothing. If creating the parent object failed, the creation fails with the same
   /// error. A null pointer is a failure, too. Throws ShutDown.
   template <auto F>
-  void expose_factory() const;
+  void expose_factory(const Allow& creators = {}) const;
 
   /// Lets peers call the method `M` of objects that they refer to by an RRef. `name` is for callers
   /// in other programs, `handle.call<int(int)>("add", 1)`; its default is the qualified name. To
