@@ -11,7 +11,7 @@ NodeAddresses::NodeAddresses(const NodeOptions& options, const NodeIdentity& ide
       host_(host_identity()),
       transports_(options.transports,
                   TransportContext{
-                      .loop = loop, .node = options.name, .incarnation = identity.incarnation()}),
+                      .loop = loop, .node = options.name, .incarnation = identity.number_for_addresses()}),
       listening_(options, transports_) {
   check_addresses(options, transports_);
 }

@@ -32,6 +32,13 @@ class NodeIdentity {
     return derive_secret(key_, peer);
   }
 
+  /// Returns a number that makes the node's addresses unique. Other users of the host can read it
+  /// there, and must not learn the incarnation from it.
+  [[nodiscard]] std::uint64_t number_for_addresses() const noexcept {
+    constexpr std::string_view kNoName("\0addresses", 10);
+    return derive_secret(key_, kNoName).first | 1;
+  }
+
   /// Returns the identity as peers see it.
   [[nodiscard]] PeerIdentity as_peer() const;
   /// Returns the frame by which the node introduces itself, without a session.

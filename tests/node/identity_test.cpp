@@ -88,6 +88,13 @@ TEST_CASE("a node cannot be talked to in its own name") {
   CHECK(Trio::call(trio.root, "root") == "root");
 }
 
+TEST_CASE("an address does not tell its node's incarnation") {
+  VirtualWorld world;
+  const Node root = world.root();
+  const Node alice = world.join("alice");
+  CHECK(alice.address().find(std::to_string(incarnation_of(alice))) == std::string::npos);
+}
+
 TEST_CASE("a member ignores a hello of a node that the root has not introduced") {
   Trio trio;
   trio.all_call_each_other();
