@@ -9,9 +9,10 @@ NodeAddresses::NodeAddresses(const NodeOptions& options, const NodeIdentity& ide
     : options_(options),
       identity_(identity),
       host_(host_identity()),
-      transports_(options.transports,
-                  TransportContext{
-                      .loop = loop, .node = options.name, .incarnation = identity.number_for_addresses()}),
+      transports_(
+          options.transports,
+          TransportContext{
+              .loop = loop, .node = options.name, .incarnation = identity.number_for_addresses()}),
       listening_(options, transports_) {
   check_addresses(options, transports_);
 }

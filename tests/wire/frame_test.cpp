@@ -155,8 +155,10 @@ TEST_CASE("a hello round-trips, both ways with Cap'n Proto") {
                           .incarnation = 0xfedcba9876543210,
                           .session = 7,
                           .received = 8,
+                          .joins = true,
                           .name = "worker \u00fc",
-                          .job = "job1"};
+                          .job = "job1",
+                          .secret = {.first = 9, .second = 10}};
   const auto words = wire::hello_frame(hello);
   const auto same = wire::read_hello(wire::parse_frame(words));
   CHECK(same.major == wire::kMajor);
@@ -167,6 +169,9 @@ TEST_CASE("a hello round-trips, both ways with Cap'n Proto") {
   CHECK(same.received == 8);
   CHECK(same.name == hello.name);
   CHECK(same.job == "job1");
+  CHECK(same.joins);
+  CHECK_FALSE(same.resumed);
+  CHECK(same.secret == hello.secret);
 
   CapnpView view(words);
   const auto theirs = (*view).getHello();
@@ -178,19 +183,21 @@ TEST_CASE("a hello round-trips, both ways with Cap'n Proto") {
   CHECK(theirs.getReceived() == 8);
   CHECK(std::string(theirs.getName().cStr()) == hello.name);
   CHECK(std::string(theirs.getJob().cStr()) == "job1");
-  CHECK(theirs.getAuthentication().size() == 0);
+  CHECK(theirs.getSecret1() == 9);
+  CHECK(theirs.getSecret2() == 10);
 
   capnp::MallocMessageBuilder message;
   auto built = message.initRoot<schema::Frame>().initHello();
   built.setMajor(3);
   built.setRank(12);
   built.setName("made by Cap'n Proto");
-  built.setAuthentication(kj::arrayPtr(reinterpret_cast<const kj::byte*>("key"), 3));
+  built.setSecret2(11);
   const auto read = wire::read_hello(wire::parse_frame(words_of(message)));
   CHECK(read.major == 3);
   CHECK(read.rank == 12);
   CHECK(read.name == "made by Cap'n Proto");
   CHECK(read.job.empty());
+  CHECK(read.secret == Secret{.first = 0, .second = 11});
 }
 
 TEST_CASE("definitions, errors and goodbyes round-trip, both ways with Cap'n Proto") {
