@@ -97,8 +97,8 @@ std::string escaped(std::string_view text, std::size_t most_bytes) {
   return escape(text, most_bytes, [](const Found& /*found*/) { return false; });
 }
 
-std::string escaped_lines(std::string_view text) {
-  return escape(text, std::string::npos,
+std::string escaped_lines(std::string_view text, std::size_t most_bytes) {
+  return escape(text, most_bytes,
                 [](const Found& found) { return found.code == '\n' || found.code == '\t'; });
 }
 

@@ -17,7 +17,8 @@ namespace batchrpc {
 /// Plain text remains as it is, so that a text can be escaped twice.
 [[nodiscard]] BATCHRPC_EXPORT std::string escaped(std::string_view text, std::size_t most_bytes);
 
-/// Like escaped(), but keeps line feeds and tabs, and all of the text.
-[[nodiscard]] BATCHRPC_EXPORT std::string escaped_lines(std::string_view text);
+/// Like escaped(), but keeps line feeds and tabs.
+[[nodiscard]] BATCHRPC_EXPORT std::string escaped_lines(std::string_view text,
+                                                        std::size_t most_bytes);
 
 }  // namespace batchrpc

@@ -19,7 +19,7 @@ TEST_CASE("Text of any language is plain, and remains as it is") {
        {""sv, "agent_7"sv, "a\\b 'c'"sv, "Grüße"sv, "日本"sv, "\xF0\x9F\x99\x82"sv, "עברית"sv}) {
     CHECK(is_plain_text(text));
     CHECK(escaped(text, kAll) == text);
-    CHECK(escaped_lines(text) == text);
+    CHECK(escaped_lines(text, kAll) == text);
   }
 }
 
@@ -70,7 +70,8 @@ TEST_CASE("A text that is too long is cut between two characters or escapes") {
 }
 
 TEST_CASE("Line feeds and tabs can be kept") {
-  CHECK(escaped_lines("a\n\tb\r\x1b\xff"sv) == "a\n\tb\\r\\x1b\\xff");
+  CHECK(escaped_lines("a\n\tb\r\x1b\xff"sv, kAll) == "a\n\tb\\r\\x1b\\xff");
+  CHECK(escaped_lines("ab\n\n\n\n", 5) == "ab...");
 }
 
 }  // namespace plain_text_test
