@@ -4,12 +4,12 @@
 
 #include <array>
 #include <charconv>
-#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <random>
 #include <string_view>
 
+#include "base/replace_file.hpp"
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/transport/tcp_address.hpp"
 
@@ -161,12 +161,10 @@ std::string read_join_file(const std::string& path) {
 }
 
 void write_join_file(const std::string& path, const std::string& address) {
-  const std::string draft = path + "." + std::to_string(::getpid());
-  std::ofstream file(draft);
-  file << address << '\n';
-  file.close();
-  if (!file || std::rename(draft.c_str(), path.c_str()) != 0) {
-    throw JoinFailed("the join file " + path + " cannot be written; choose another folder");
+  constexpr mode_t kOwnerOnly = 0600;
+  if (const std::error_code error = replace_file(path, address + '\n', kOwnerOnly)) {
+    throw JoinFailed("the join file " + path + " cannot be written (" + error.message() +
+                     "); choose another folder");
   }
 }
 
