@@ -17,6 +17,6 @@ fi
 program=$(mktemp)
 "${CXX:-g++}" -std=c++20 -I"$source/include" -I"$source/src" -Itests/support -o "$program" tests/helpers/record_frames.cpp \
   "$source"/src/wire/{decoder,encoder,frame,record,strings}.cpp \
-  "$source"/src/base/{bytes,error,result}.cpp
+  "$source"/src/base/{bytes,error,plain_text,result,utf8}.cpp
 "$program" tests/recorded
 rm "$program"

@@ -2,16 +2,15 @@
 
 #include <algorithm>
 
+#include "base/plain_text.hpp"
 #include "batchrpc/base/error.hpp"
 
 namespace batchrpc {
 namespace {
 
 [[noreturn]] void refuse_text(std::string_view text, const std::string& why) {
-  std::string shown;  // what() ends at a zero byte
-  for (const char c : text)
-    shown += ((c >= 0 && c < ' ') || c == 0x7f) ? '?' : c;
-  throw InvalidArgument("address '" + shown + "': " + why);
+  constexpr std::size_t kMostShown = 1024;
+  throw InvalidArgument("address '" + escaped(text, kMostShown) + "': " + why);
 }
 
 bool is_letter(char c) noexcept { return c >= 'a' && c <= 'z'; }

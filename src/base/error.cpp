@@ -7,7 +7,15 @@
 #include <typeinfo>
 #include <utility>
 
+#include "base/plain_text.hpp"
+
 namespace batchrpc {
+namespace {
+
+// The text may be a peer's, and of any length. Exceptions of LibTorch have some kilobytes.
+constexpr std::size_t kLongestText = 1 << 20;
+
+}  // namespace
 
 std::string_view to_string(ErrorCode code) noexcept {
   switch (code) {
@@ -50,7 +58,9 @@ std::string_view to_string(ErrorCode code) noexcept {
 }
 
 Error::Error(ErrorCode code, const std::string& message, bool may_have_run)
-    : std::runtime_error(message), code_(code), may_have_run_(may_have_run) {}
+    : std::runtime_error(escaped_lines(message, kLongestText)),
+      code_(code),
+      may_have_run_(may_have_run) {}
 
 void detail::set_diagnostics(Error& error,
                              std::shared_ptr<const CallDiagnostics> diagnostics) noexcept {
@@ -85,7 +95,7 @@ RemoteError::RemoteError(std::string_view thrown_what, std::string_view type, st
                 ": " + std::string(thrown_what),
             may_have_run),
       what_(std::string(thrown_what)),
-      type_(std::string(type)),
+      type_(escaped(type, kLongestText)),
       node_(std::string(node)),
       function_(std::string(function)) {}
 

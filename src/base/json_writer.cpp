@@ -1,5 +1,6 @@
 #include "base/json_writer.hpp"
 
+#include "base/plain_text.hpp"
 #include "base/utf8.hpp"
 
 namespace batchrpc {
@@ -43,16 +44,23 @@ void JsonWriter::value(std::string_view text) {
   const auto write_before = [&] { out_ += text.substr(written, i - written); };
   while (i < text.size()) {
     const char c = text[i];
-    const bool escaped = static_cast<unsigned char>(c) < 0x20 || c == '"' || c == '\\';
-    const std::size_t length = escaped ? 1 : utf8_length(text.substr(i));
-    if (escaped || length == 0) {
+    const bool is_escaped =
+        static_cast<unsigned char>(c) < 0x20 || c == '"' || c == '\\' || c == 0x7f;
+    const std::size_t length = is_escaped ? 1 : utf8_length(text.substr(i));
+    if (is_escaped || length == 0) {
       write_before();
-      if (escaped) {
+      if (is_escaped) {
         append_escaped(out_, c);
       } else {
         out_ += kReplacement;
       }
       written = ++i;
+    } else if (length > 1 && !is_plain_text(text.substr(i, length))) {
+      // Whoever looks at the JSON with a terminal is to see what it says.
+      constexpr std::size_t kLongestEscape = 6;
+      write_before();
+      out_ += escaped(text.substr(i, length), kLongestEscape);  // as JSON has it
+      written = i += length;
     } else {
       i += length;
     }

@@ -29,7 +29,8 @@ class BATCHRPC_EXPORT JsonWriter {
     comma_ = false;
   }
 
-  /// Writes a string. Each byte that is not UTF-8 becomes U+FFFD.
+  /// Writes a string. Each byte that is not UTF-8 becomes U+FFFD. Characters that are not plain
+  /// text, such as ESC and those that change the direction of text, are escaped.
   void value(std::string_view text);
   void value(const char* text) { value(std::string_view(text)); }
   void value(const std::string& text) { value(std::string_view(text)); }

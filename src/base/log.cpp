@@ -3,10 +3,12 @@
 #include <spdlog/logger.h>
 #include <spdlog/sinks/stdout_sinks.h>
 
-#include <algorithm>
+#include "base/plain_text.hpp"
 
 namespace batchrpc {
 namespace {
+
+constexpr std::size_t kLongestLine = 16 << 10;  // no line of the library comes near
 
 spdlog::level::level_enum spdlog_level(LogLevel level) noexcept {
   switch (level) {
@@ -46,15 +48,9 @@ Log::Log(LogLevel level, LogSink sink, std::string prefix)
 
 void Log::write(LogLevel level, std::string_view line) const {
   if (!enabled(level)) return;
-  std::string text;
-  text.reserve(prefix_.size() + line.size());
-  text += prefix_;
-  text += line;
-  // The text may contain strings that came from peers.
-  std::replace_if(
-      text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
+  // The line may contain strings that came from peers. Here alone they are made fit for a terminal.
   try {
-    (*sink_)(level, text);
+    (*sink_)(level, escaped(prefix_ + std::string(line), kLongestLine));
   } catch (...) {  // the node does not depend on the log
   }
 }

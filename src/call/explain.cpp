@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/plain_text.hpp"
 #include "call/duration_text.hpp"
 
 namespace batchrpc {
@@ -165,7 +166,8 @@ std::string attempt_of(const CallDiagnostics& diagnostics) {
 }
 
 std::string words_of(const ConnectionEvent& event) {
-  const std::string why = event.why.empty() ? "" : ": " + event.why;
+  constexpr std::size_t kMostWhy = 1024;  // it may be a peer's, and of any length
+  const std::string why = event.why.empty() ? "" : ": " + escaped(event.why, kMostWhy);
   const std::string count = std::to_string(event.count);
   switch (event.kind) {
     case Kind::connected:

@@ -2,36 +2,11 @@
 
 #include <algorithm>
 #include <mutex>
-#include <numeric>
 
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/metrics/node_metrics.hpp"
 
 namespace batchrpc {
-namespace {
-
-// The Levenshtein distance.
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t substituted = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({substituted, row[j] + 1, diagonal + 1});
-    }
-  }
-  return row.back();
-}
-
-std::string_view last_part(std::string_view name) {
-  const auto colon = name.rfind(':');
-  return colon == std::string_view::npos ? name : name.substr(colon + 1);
-}
-
-}  // namespace
 
 std::string_view shown_name(std::string_view name) {
   const auto colon = name.starts_with(kReservedPrefix) ? name.find(':') : std::string_view::npos;
@@ -46,29 +21,6 @@ bool begins_with(std::string_view signature, std::string_view parameter) {
 
 std::string_view counted_name(std::string_view name) {
   return is_of_library(name) ? kLibraryName : shown_name(name);
-}
-
-std::string suggest(std::string_view name, const std::vector<std::string>& candidates,
-                    const Stem& stem) {
-  const auto compared = [&](std::string_view any) { return last_part(stem ? stem(any) : any); };
-  constexpr std::size_t kLongest = 256;  // a name from the wire may be of any length
-  std::vector<std::pair<std::size_t, std::string_view>> near;
-  if (name.size() > kLongest) return {};
-  for (const std::string& candidate : candidates) {
-    if (candidate.size() > kLongest || candidate.starts_with(kReservedPrefix)) continue;
-    const std::size_t edits = compared(candidate) == compared(name) ? 0 : distance(name, candidate);
-    if (edits <= 1 + name.size() / 4) near.emplace_back(edits, candidate);
-  }
-  if (near.empty()) return {};
-  std::sort(near.begin(), near.end());
-  near.resize(std::min<std::size_t>(near.size(), 3));
-  std::string text;
-  for (const auto& [edits, candidate] : near) {
-    text += text.empty() ? "did you mean '" : ", '";
-    text += candidate;
-    text += "'";
-  }
-  return text + "?";
 }
 
 // --- kinds
@@ -149,9 +101,10 @@ std::shared_ptr<detail::ExposedFunction> FunctionTable::find(std::string_view na
 
 std::shared_ptr<detail::ExposedFunction> FunctionTable::resolve(std::string_view name,
                                                                 std::string_view signature,
-                                                                std::string_view node) const {
+                                                                std::string_view node,
+                                                                TimePoint now) const {
   const auto found = find(name);
-  if (!found) throw NotFound(why_not_found(name, node));
+  if (!found) throw NotFound(why_not_found(name, node, now));
   auto function = found->with_signature(signature);
   if (!function) {
     const detail::FunctionKind kind = kind_of(name);
@@ -163,7 +116,8 @@ std::shared_ptr<detail::ExposedFunction> FunctionTable::resolve(std::string_view
   return function;
 }
 
-std::string FunctionTable::why_not_found(std::string_view name, std::string_view node) const {
+std::string FunctionTable::why_not_found(std::string_view name, std::string_view node,
+                                         TimePoint now) const {
   const detail::FunctionKind kind = kind_of(name);
   const std::string known = shown(name);
   const std::string quoted = "'" + known + "'";
@@ -174,7 +128,8 @@ std::string FunctionTable::why_not_found(std::string_view name, std::string_view
   if (const std::string_view as = used_as(name); !as.empty()) {
     return quoted + exposed + " " + std::string(as);
   }
-  const std::string near = kind.suggests ? suggest(known, shown_names_like(name)) : std::string();
+  const bool suggests = kind.suggests && suggestion_rate_.take(now);
+  const std::string near = suggests ? suggest(known, shown_names_like(name)) : std::string();
   return "no " + std::string(kind.noun) + " " + quoted + exposed + "; " +
          (near.empty() ? std::string(kind.if_missing) : near) +
          (kind.hint != nullptr ? kind.hint(known) : "");

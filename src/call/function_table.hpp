@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <shared_mutex>
@@ -10,6 +9,7 @@
 
 #include "batchrpc/call/exposed.hpp"
 #include "batchrpc/call/function_kind.hpp"
+#include "call/suggestions.hpp"
 
 namespace batchrpc {
 
@@ -39,18 +39,20 @@ class FunctionTable {
   /// Removes the function. Calls in progress finish. Returns whether there was one.
   bool remove(std::string_view name);
 
-  /// Throws NotFound (with similar names) or BadSignature (with both signatures). `node` is for the
-  /// message.
+  /// Throws NotFound or BadSignature (with both signatures). NotFound suggests similar names, but
+  /// not at any rate: peers may ask without end. `node` is for the message.
   [[nodiscard]] std::shared_ptr<detail::ExposedFunction> resolve(std::string_view name,
                                                                  std::string_view signature,
-                                                                 std::string_view node) const;
+                                                                 std::string_view node,
+                                                                 TimePoint now) const;
   [[nodiscard]] std::shared_ptr<detail::ExposedFunction> find(std::string_view name) const;
   /// Returns the names, sorted.
   [[nodiscard]] std::vector<std::string> names() const;
   void clear();
 
  private:
-  [[nodiscard]] std::string why_not_found(std::string_view name, std::string_view node) const;
+  [[nodiscard]] std::string why_not_found(std::string_view name, std::string_view node,
+                                          TimePoint now) const;
   [[nodiscard]] std::string_view used_as(std::string_view name) const;
   [[nodiscard]] std::vector<std::string> shown_names_like(std::string_view name) const;
 
@@ -59,6 +61,7 @@ class FunctionTable {
   mutable std::shared_mutex mutex_;
   Map functions_;
   std::vector<detail::FunctionKind> kinds_;
+  mutable SuggestionRate suggestion_rate_;
 };
 
 /// Whether a function is one of the library's own, such as those that release references. Names
@@ -80,12 +83,5 @@ class FunctionTable {
 
 /// Whether the parameters of `signature` begin with `parameter`.
 [[nodiscard]] bool begins_with(std::string_view signature, std::string_view parameter);
-
-/// Returns the part of a name that matters when names are compared.
-using Stem = std::function<std::string_view(std::string_view name)>;
-/// Returns those of `candidates` that a person may have meant by `name`, as a text such as "did you
-/// mean 'add'?"; empty if there are none. Without `stem`, whole names are compared.
-[[nodiscard]] std::string suggest(std::string_view name, const std::vector<std::string>& candidates,
-                                  const Stem& stem = {});
 
 }  // namespace batchrpc

@@ -39,7 +39,8 @@ CalledFunction CallDispatcher::define(std::string name, std::string signature) {
 std::shared_ptr<detail::ExposedFunction> CallDispatcher::resolve(CalledFunction& called) const {
   auto function = called.exposed.lock();
   if (!function || function->taken_back) {  // calls in flight keep it alive
-    function = environment_.functions.resolve(called.name, called.signature, environment_.node);
+    function = environment_.functions.resolve(called.name, called.signature, environment_.node,
+                                              environment_.loop->now());
     called.exposed = function;
   }
   return function;

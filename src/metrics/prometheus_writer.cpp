@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "base/plain_text.hpp"
 #include "base/utf8.hpp"
 
 namespace batchrpc {
@@ -45,6 +46,9 @@ void append_label(std::string& out, std::string_view name, std::string_view valu
       out += kReplacement;
     } else if (letter == "\n") {
       out += "\\n";
+    } else if (!is_plain_text(letter)) {
+      constexpr std::size_t kLongestEscape = 6;
+      out += '\\' + escaped(letter, kLongestEscape);  // a backslash is written as two
     } else {
       if (letter == "\\" || letter == "\"") out += '\\';
       out += letter;

@@ -50,7 +50,7 @@ void GroupMembership::try_root() {
   const NodeOptions& options = core_.options();
   const std::string address = address_.choose();
   if (address.empty()) {
-    retry("the file " + join_file(options) + " does not exist");
+    retry("the file " + join_file(options) + " does not exist, or only another user may read it");
     return;
   }
   std::shared_ptr<Session> session;

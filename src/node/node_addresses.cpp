@@ -5,14 +5,14 @@
 namespace batchrpc {
 
 NodeAddresses::NodeAddresses(const NodeOptions& options, const NodeIdentity& identity,
-                             const std::shared_ptr<Loop>& loop)
+                             const std::shared_ptr<Loop>& loop, const Log& log)
     : options_(options),
       identity_(identity),
       host_(host_identity()),
-      transports_(
-          options.transports,
-          TransportContext{
-              .loop = loop, .node = options.name, .incarnation = identity.number_for_addresses()}),
+      transports_(options.transports, TransportContext{.loop = loop,
+                                                       .node = options.name,
+                                                       .incarnation = identity.incarnation(),
+                                                       .log = log}),
       listening_(options, transports_) {
   check_addresses(options, transports_);
 }

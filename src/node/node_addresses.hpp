@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "batchrpc/base/log.hpp"
 #include "batchrpc/call/node_options.hpp"
 #include "batchrpc/transport/loop.hpp"
 #include "node/listening.hpp"
@@ -20,7 +21,7 @@ class NodeAddresses {
   /// Throws InvalidArgument when no transport serves an address of the options. `options` and
   /// `identity` must outlive this.
   NodeAddresses(const NodeOptions& options, const NodeIdentity& identity,
-                const std::shared_ptr<Loop>& loop);
+                const std::shared_ptr<Loop>& loop, const Log& log);
 
   [[nodiscard]] TransportSet& transports() noexcept { return transports_; }
   [[nodiscard]] Listening& listening() noexcept { return listening_; }

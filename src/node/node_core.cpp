@@ -21,7 +21,7 @@ NodeCore::NodeCore(NodeOptions options)
       identity_(options_),
       threads_(options_),
       statistics_(*loop()),
-      addresses_(options_, identity_, loop()),
+      addresses_(options_, identity_, loop(), log_),
       tracer_(incarnation(), options_.profiling.operators),
       calls_(std::make_unique<CallDispatcher>(
           CallDispatcher::Environment{.node = name(),

@@ -4,12 +4,13 @@
 
 #include <array>
 #include <charconv>
-#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <random>
 #include <string_view>
 
+#include "base/replace_file.hpp"
+#include "base/plain_text.hpp"
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/transport/tcp_address.hpp"
 #include "peers/member.hpp"
@@ -117,8 +118,9 @@ NodeOptions completed(NodeOptions options) {
   check(options.limits.max_outstanding_bytes >= 64 * 1024 &&
             options.limits.max_outstanding_bytes <= std::uint64_t{1} << 48,
         "limits.max_outstanding_bytes", "must be from 64 KiB to 256 TiB");
-  check(options.name.size() <= kMaxNodeName && options.name.find('\0') == std::string::npos, "name",
-        "must have at most 255 bytes, none of them zero");
+  check(options.name.size() <= kMaxNodeName && is_plain_text(options.name), "name",
+        "must have at most 255 bytes of UTF-8, without control characters");
+  check(is_plain_text(options.job), "job", "must be UTF-8, without control characters");
   check(options.io_context == nullptr || !options.simulation.loop, "io_context",
         "and NodeOptions::simulation.loop exclude each other: set one of them");
   if (options.name.empty()) {
@@ -161,12 +163,10 @@ std::string read_join_file(const std::string& path) {
 }
 
 void write_join_file(const std::string& path, const std::string& address) {
-  const std::string draft = path + "." + std::to_string(::getpid());
-  std::ofstream file(draft);
-  file << address << '\n';
-  file.close();
-  if (!file || std::rename(draft.c_str(), path.c_str()) != 0) {
-    throw JoinFailed("the join file " + path + " cannot be written; choose another folder");
+  constexpr mode_t kOwnerOnly = 0600;
+  if (const std::error_code error = replace_file(path, address + '\n', kOwnerOnly)) {
+    throw JoinFailed("the join file " + path + " cannot be written (" + error.message() +
+                     "); choose another folder");
   }
 }
 

@@ -9,7 +9,7 @@
 #include <mutex>
 #include <utility>
 
-#include "base/system_ids.hpp"
+#include "base/replace_file.hpp"
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/profile/chrome_trace.hpp"
 #include "node/node_core.hpp"
@@ -42,25 +42,22 @@ void write_file(const std::string& wanted, const std::string& text) {
   const std::string path = target.empty() ? wanted : target.string();
   const fs::file_status there = fs::status(path, unknown);
   const bool replaces = !fs::exists(there) || fs::is_regular_file(there);
-  std::string beside = path;
-  if (replaces) {  // a name for this thread alone
-    beside += ".tmp." + std::to_string(process_number()) + "." + std::to_string(thread_number());
-  }
-  const auto refuse = [&] {
-    const std::string why = std::strerror(errno);
-    if (replaces) (void)std::remove(beside.c_str());
+  const auto refuse = [&](const std::string& why) {
     throw InvalidArgument("'" + path + "' cannot be written: " + why +
                           "; choose a file in an existing folder on a disk with free space");
   };
+  if (replaces) {
+    const bool exists = fs::exists(there);
+    const mode_t mode = exists ? static_cast<mode_t>(there.permissions()) : 0666;
+    if (const std::error_code error = replace_file(path, text, mode)) refuse(error.message());
+    if (exists) fs::permissions(path, there.permissions(), unknown);
+    return;
+  }
   errno = 0;
-  std::ofstream file(beside, std::ios::binary | std::ios::trunc);
-  if (!file) refuse();
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file << text;
   file.close();
-  if (!file) refuse();
-  if (!replaces) return;
-  if (fs::exists(there)) fs::permissions(beside, there.permissions(), unknown);
-  if (std::rename(beside.c_str(), path.c_str()) != 0) refuse();
+  if (!file) refuse(std::strerror(errno));
 }
 
 }  // namespace

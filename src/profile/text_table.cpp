@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/plain_text.hpp"
+
 namespace batchrpc::profile {
 namespace {
 
 constexpr std::string_view kGap = "  ";
+constexpr std::size_t kLongestName = 16 << 10;  // names may be a peer's, and of any length
 
 bool begins_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; }
 
@@ -47,8 +50,7 @@ std::string share_text(Duration part, Duration whole) {
 
 void TextTable::add(std::vector<std::string> row, std::size_t first_width) {
   std::string& first = row.front();
-  std::replace_if(
-      first.begin(), first.end(), [](unsigned char byte) { return byte < ' '; }, '?');
+  if (!is_plain_text(first)) first = escaped(first, kLongestName);
   if (first_width > 0 && width_of(first) > first_width) {
     const std::string dots(std::min<std::size_t>(3, first_width), '.');
     first = std::string(cut(first, first_width - dots.size())) + dots;

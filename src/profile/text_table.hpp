@@ -21,7 +21,7 @@ class TextTable {
   explicit TextTable(std::vector<std::string> titles) { rows_.push_back(std::move(titles)); }
 
   /// Adds a text for each column. If the first is wider than `first_width` characters, it is cut
-  /// off and ends in "..."; 0: never. Its control characters become "?".
+  /// off and ends in "..."; 0: never. What is not plain text in it is escaped.
   void add(std::vector<std::string> row, std::size_t first_width);
 
   /// Returns the titles between rules, then the rows and a rule.

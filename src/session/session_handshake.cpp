@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "base/plain_text.hpp"
 #include "batchrpc/base/error.hpp"
 #include "session/session.hpp"
 
@@ -67,6 +68,10 @@ void Session::handle_handshake(const wire::FrameView& frame) {
   }
   const wire::Hello hello = wire::read_hello(frame);
   if (hello.name.empty() || hello.name.size() > 255) throw BadMessage("a hello without a name");
+  if (!is_plain_text(hello.name) || !is_plain_text(hello.job)) {
+    throw BadMessage("a hello whose name or job is not plain text: '" + escaped(hello.name, 255) +
+                     "'; it must be UTF-8 without control characters");
+  }
   if (is_open()) {
     handle_resumed(hello);
   } else {

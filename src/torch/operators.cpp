@@ -5,6 +5,7 @@
 #include <torch/csrc/jit/runtime/operator.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <set>
@@ -16,6 +17,9 @@
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/call/function_family.hpp"
 #include "batchrpc/node/inspect.hpp"
+#include "call/local_node.hpp"
+#include "torch/operator_guard.hpp"
+#include "torch/operator_list.hpp"
 #include "torch/operator_overloads.hpp"
 #include "torch/parsed_signature.hpp"
 
@@ -29,10 +33,12 @@ using c10::IValue;
 class OperatorFunction final : public ExposedFunction {
  public:
   OperatorFunction(const std::string& operator_name, std::string_view called_as,
-                   const ExposeOptions& how, ParsedSignature parsed, OperatorOverloads overloads)
+                   const ExposeOptions& how, ParsedSignature parsed, OperatorOverloads overloads,
+                   std::uint64_t most_bytes)
       : ExposedFunction(operator_name, std::string(called_as), how),
         parsed_(std::move(parsed)),
-        overloads_(std::move(overloads)) {}
+        overloads_(std::move(overloads)),
+        guard_(operator_name, most_bytes) {}
 
   [[nodiscard]] std::string schema() const override { return overloads_.schemas(); }
 
@@ -45,9 +51,11 @@ class OperatorFunction final : public ExposedFunction {
         const ContextScope scope(call.context());
         Decoder decoder = call.arguments();
         OperatorOverloads::Choice choice = choose(decoder);
+        guard_.check(choice.operation->schema(), choice.stack);
         began = true;
         invoke(choice);
         if (!call.cancelled()) {
+          guard_.check_results(choice.stack);
           parsed_.write_results(*encoder, wire::kBodyPointer, std::move(choice.stack));
         }
       }
@@ -79,6 +87,7 @@ class OperatorFunction final : public ExposedFunction {
 
   const ParsedSignature parsed_;
   const OperatorOverloads overloads_;
+  const OperatorGuard guard_;
 };
 
 // An operator's name without that of an overload.
@@ -93,8 +102,12 @@ constexpr FunctionKind kOperators{.prefix = "aten::", .hint = how_to_expose, .st
 
 class OperatorFamily final : public FunctionFamily {
  public:
-  OperatorFamily(std::string operator_name, OperatorOverloads overloads, const ExposeOptions& how)
-      : FunctionFamily(std::move(operator_name), how), overloads_(std::move(overloads)) {}
+  /// Results of calls have at most `most_bytes`.
+  OperatorFamily(std::string operator_name, OperatorOverloads overloads, const ExposeOptions& how,
+                 std::uint64_t most_bytes)
+      : FunctionFamily(std::move(operator_name), how),
+        overloads_(std::move(overloads)),
+        most_bytes_(most_bytes) {}
 
   [[nodiscard]] std::string schema() const override {
     return "# " + name +
@@ -111,7 +124,7 @@ class OperatorFamily final : public FunctionFamily {
       OperatorOverloads fitting = overloads_.called_as(parsed);
       if (!fitting.empty()) {
         return std::make_shared<OperatorFunction>(name, called_as, options, std::move(parsed),
-                                                  std::move(fitting));
+                                                  std::move(fitting), most_bytes_);
       }
     } catch (const BadSignature& error) {
       why = std::string(": ") + error.what();
@@ -122,6 +135,7 @@ class OperatorFamily final : public FunctionFamily {
   }
 
   const OperatorOverloads overloads_;
+  const std::uint64_t most_bytes_;
 };
 
 using Overloads = std::map<std::string, OperatorOverloads::Handles, std::less<>>;
@@ -170,22 +184,21 @@ OperatorOverloads::Handles find_overloads(const Overloads& all, const std::strin
                  (near.empty() ? "names look like \"aten::add\"" : near + "?"));
 }
 
-// Whether expose_all_operators() may expose the operator.
-bool is_for_all(std::string_view name) {
-  constexpr std::string_view kNamespace = "aten::";
-  if (!name.starts_with(kNamespace)) return false;
-  name.remove_prefix(kNamespace.size());
-  if (name.find("_backward") != std::string_view::npos) return false;
-  constexpr std::string_view kLeftOut[] = {
-      "_", "empty", "new_empty", "resize", "set_", "from_file",
-      "fbgemm_",  // use packed weights without checks
-      // These crash on wrong sizes, counts, labels, pivots or orders (LibTorch 1.13).
-      "ctc_loss", "fractional_max_pool", "fused_moving_avg_obs_fake_quant", "linalg_ldl_solve",
-      "multi_margin_loss", "native_batch_norm", "repeat_interleave", "rrelu_with_noise",
-      "searchsorted", "segment_reduce"};
-  return name != "set" &&
-         std::none_of(std::begin(kLeftOut), std::end(kLeftOut),
-                      [&](std::string_view begin) { return name.starts_with(begin); });
+// Returns the overloads that callers who choose the arguments may call: those that write to no
+// argument. And a function of one tensor that returns many, aten::where, returns the places of its
+// elements, which are larger than the tensor.
+OperatorOverloads::Handles reviewed(const OperatorOverloads::Handles& handles) {
+  OperatorOverloads::Handles kept;
+  for (const c10::OperatorHandle& handle : handles) {
+    const c10::FunctionSchema& schema = handle.schema();
+    const bool finds = schema.name() == "aten::where" && schema.arguments().size() == 1;
+    if (!schema.is_mutable() && !finds) kept.push_back(handle);
+  }
+  return kept;
+}
+
+std::uint64_t most_bytes_of_results(const Node& node) {
+  return NodeAccess::local(node)->options().limits.max_payload_bytes;
 }
 
 }  // namespace
@@ -196,13 +209,14 @@ void expose_operators(const Node& node, const std::vector<std::string>& names,
   const auto all = detail::all_overloads();
   const std::vector<std::string> exposed = exposed_functions(node);
   std::set<std::string> taken(exposed.begin(), exposed.end());
+  const std::uint64_t most_bytes = detail::most_bytes_of_results(node);
   std::vector<std::shared_ptr<detail::FunctionFamily>> families;
   for (const std::string& name : names) {
     if (!taken.insert(name).second) {
       throw InvalidArgument("expose_operators: '" + name + "' is already exposed, or named twice");
     }
     families.push_back(std::make_shared<detail::OperatorFamily>(
-        name, detail::OperatorOverloads(detail::find_overloads(all, name)), options));
+        name, detail::OperatorOverloads(detail::find_overloads(all, name)), options, most_bytes));
   }
   for (auto& family : families)
     detail::NodeAccess::expose(node, std::move(family));
@@ -210,12 +224,16 @@ void expose_operators(const Node& node, const std::vector<std::string>& names,
 
 void expose_all_operators(const Node& node, const ExposeOptions& options) {
   const std::vector<std::string> exposed = exposed_functions(node);
-  for (auto& [name, handles] : detail::all_overloads()) {
-    if (!detail::is_for_all(name)) continue;
-    if (std::binary_search(exposed.begin(), exposed.end(), name)) continue;
-    detail::NodeAccess::expose(node,
-                               std::make_shared<detail::OperatorFamily>(
-                                   name, detail::OperatorOverloads(std::move(handles)), options));
+  const std::uint64_t most_bytes = detail::most_bytes_of_results(node);
+  const detail::Overloads all = detail::all_overloads();
+  for (const detail::ListedOperator& listed : detail::listed_operators()) {
+    const std::string name = "aten::" + std::string(listed.name);
+    const auto found = all.find(name);
+    if (found == all.end() || std::binary_search(exposed.begin(), exposed.end(), name)) continue;
+    detail::OperatorOverloads overloads(detail::reviewed(found->second));
+    if (overloads.empty()) continue;
+    detail::NodeAccess::expose(node, std::make_shared<detail::OperatorFamily>(
+                                         name, std::move(overloads), options, most_bytes));
   }
 }
 

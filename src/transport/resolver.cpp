@@ -56,22 +56,31 @@ struct Resolver::Wanted {
 };
 
 struct Resolver::State {
+  explicit State(Find how) : find(std::move(how)) {}
+
+  const Find find;
+
   std::mutex mutex;  // guards the next two
   std::deque<Wanted> wanted;
-  bool works = false;  // a thread does
+  int threads = 0;  // each is finding, or about to look for what is wanted
 
   std::mutex handling;  // held while a handler is called; guards what follows
   bool stopped = false;
 };
 
-Resolver::Resolver() : state_(std::make_shared<State>()) {}
+Resolver::Resolver()
+    : Resolver([](const std::string& name, std::uint16_t port) {
+        return find_addresses(name, port, AI_ADDRCONFIG);
+      }) {}
+
+Resolver::Resolver(Find find) : state_(std::make_shared<State>(std::move(find))) {}
 
 void Resolver::resolve(std::weak_ptr<void> asker, std::string name, std::uint16_t port,
                        Handler handler) {
   {
     const std::lock_guard lock(state_->mutex);
-    if (state_->works || start_thread()) {
-      state_->works = true;
+    if (state_->threads < kMostThreads && start_thread()) ++state_->threads;
+    if (state_->threads > 0) {
       state_->wanted.push_back({std::move(asker), std::move(name), port, std::move(handler)});
       return;
     }
@@ -97,16 +106,16 @@ void Resolver::work(const std::shared_ptr<State>& state) {
     {
       const std::lock_guard lock(state->mutex);
       if (state->wanted.empty()) {
-        state->works = false;
+        --state->threads;
         return;
       }
       next = std::move(state->wanted.front());
       state->wanted.pop_front();
     }
     if (next.asker.expired()) continue;
-    FoundAddresses found = find_addresses(next.name, next.port, AI_ADDRCONFIG);
+    FoundAddresses found = state->find(next.name, next.port);
     const std::lock_guard lock(state->handling);
-    if (!state->stopped) next.handler(std::move(found));
+    if (!state->stopped && !next.asker.expired()) next.handler(std::move(found));
   }
 }
 

@@ -120,6 +120,29 @@ SocketAddress peer_address(int fd) noexcept {
   return result;
 }
 
+bool has_one_address(const SocketAddress& own, const SocketAddress& peer) noexcept {
+  if (own.family() != peer.family()) return false;
+  const auto same = [&](const auto& a, const auto& b) {
+    return std::memcmp(&a, &b, sizeof a) == 0;
+  };
+  if (own.family() == AF_INET) {
+    return same(reinterpret_cast<const sockaddr_in&>(own.storage).sin_addr,
+                reinterpret_cast<const sockaddr_in&>(peer.storage).sin_addr);
+  }
+  return own.family() == AF_INET6 &&
+         same(reinterpret_cast<const sockaddr_in6&>(own.storage).sin6_addr,
+              reinterpret_cast<const sockaddr_in6&>(peer.storage).sin6_addr);
+}
+
+bool is_loopback(const SocketAddress& address) noexcept {
+  const auto* v4 = reinterpret_cast<const unsigned char*>(
+      &reinterpret_cast<const sockaddr_in&>(address.storage).sin_addr);
+  if (address.family() == AF_INET) return v4[0] == 127;
+  if (address.family() != AF_INET6) return false;
+  const in6_addr& v6 = reinterpret_cast<const sockaddr_in6&>(address.storage).sin6_addr;
+  return IN6_IS_ADDR_LOOPBACK(&v6) || (IN6_IS_ADDR_V4MAPPED(&v6) && v6.s6_addr[12] == 127);
+}
+
 int make_socket(int family, std::error_code& error) noexcept {
   const int fd = ::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) error = {errno, std::generic_category()};

@@ -39,6 +39,12 @@ void check_unix(const Address& address);
 [[nodiscard]] SocketAddress own_address(int fd) noexcept;
 [[nodiscard]] SocketAddress peer_address(int fd) noexcept;
 
+/// Whether both ends surely are on this machine: they have one IP address. Others that are, those
+/// of containers say, are not recognised.
+[[nodiscard]] bool has_one_address(const SocketAddress& own, const SocketAddress& peer) noexcept;
+/// Whether it is an IP address that only this machine has, such as 127.0.0.1.
+[[nodiscard]] bool is_loopback(const SocketAddress& address) noexcept;
+
 /// Makes a non-blocking socket that child processes do not inherit.
 [[nodiscard]] int make_socket(int family, std::error_code& error) noexcept;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -113,14 +114,21 @@ class SocketConnect : public std::enable_shared_from_this<SocketConnect> {
       const int fd = make_socket(target.family(), error);
       if (fd >= 0) {
         descriptor_ = std::make_shared<Descriptor>(core_->site(), fd);
-        if (::connect(fd, target.get(), target.size) == 0) return succeed(std::move(lock));
-        if (errno == EINPROGRESS || errno == EINTR) {
+        if (::connect(fd, target.get(), target.size) == 0) {
+          // A Unix socket connects at once or not at all.
+          const auto stranger = target.family() == AF_UNIX ? other_user(fd) : std::nullopt;
+          if (!stranger) return succeed(std::move(lock));
+          error = stranger->error();
+          if (const auto owner = owner_.lock()) owner->warn_of(*stranger, address_);
+        } else if (errno == EINPROGRESS || errno == EINTR) {
           // The rest of the time is for the other addresses.
           const auto left = static_cast<Duration::rep>(targets_.size() - next_target_++);
           return wait(now + (deadline_ - now) / left);
+        } else if (errno == EAGAIN) {
+          return pause(now);
+        } else {
+          error = connect_error(errno);
         }
-        if (errno == EAGAIN) return pause(now);
-        error = connect_error(errno);
         end_attempt();
       }
       failure_ = worse(failure_, error);
@@ -207,6 +215,11 @@ void SocketConnects::start(const Address& address, TimePoint deadline,
     under_way_.insert(connect);
   }
   connect->start(resolver_);
+}
+
+void SocketConnects::warn_of(const OtherUser& stranger, const Address& address) {
+  strangers_.write(log_, LogLevel::warning, LoopCore::now(),
+                   "does not connect to " + address.to_string() + ": " + stranger.text());
 }
 
 void SocketConnects::remove(const std::shared_ptr<SocketConnect>& connect) {

@@ -3,10 +3,14 @@
 #include <memory>
 #include <mutex>
 #include <unordered_set>
+#include <utility>
 
+#include "base/log_limit.hpp"
+#include "batchrpc/base/log.hpp"
 #include "batchrpc/transport/transport.hpp"
 #include "transport/loop_core.hpp"
 #include "transport/resolver.hpp"
+#include "transport/socket_user.hpp"
 
 namespace batchrpc::detail {
 
@@ -15,7 +19,8 @@ class SocketConnect;
 /// The connects under way of a transport.
 class SocketConnects : public std::enable_shared_from_this<SocketConnects> {
  public:
-  explicit SocketConnects(std::shared_ptr<LoopCore> core) : core_(std::move(core)) {}
+  SocketConnects(std::shared_ptr<LoopCore> core, Log log)
+      : core_(std::move(core)), log_(std::move(log)) {}
 
   /// The transport has checked the address.
   void start(const Address& address, TimePoint deadline, Transport::ConnectHandler handler);
@@ -25,8 +30,11 @@ class SocketConnects : public std::enable_shared_from_this<SocketConnects> {
  private:
   friend class SocketConnect;
   void remove(const std::shared_ptr<SocketConnect>& connect);
+  void warn_of(const OtherUser& stranger, const Address& address);
 
   const std::shared_ptr<LoopCore> core_;
+  const Log log_;
+  LogLimit strangers_{1};
   Resolver resolver_;
   std::mutex mutex_;
   std::unordered_set<std::shared_ptr<SocketConnect>> under_way_;

@@ -9,19 +9,25 @@
 #include <cerrno>
 #include <cstring>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <utility>
 
+#include "base/log_limit.hpp"
 #include "batchrpc/base/error.hpp"
 #include "transport/descriptor.hpp"
 #include "transport/owned_fd.hpp"
 #include "transport/resolver.hpp"
 #include "transport/socket_address.hpp"
 #include "transport/socket_stream.hpp"
+#include "transport/socket_user.hpp"
+#include "transport/spare_descriptor.hpp"
 
 namespace batchrpc::detail {
 namespace {
 
 constexpr Duration kPauseWithoutDescriptors = std::chrono::milliseconds(50);
+constexpr Duration kLongestShortage = std::chrono::seconds(1);
 constexpr int kAcceptsInARow = 64;  // then other handlers on the loop have their turn
 
 bool is_socket(const std::string& path) {
@@ -66,13 +72,26 @@ std::string accepted_description(int fd, const Address& own) {
   return own.to_string() + " (process " + std::to_string(credentials.pid) + ")";
 }
 
+/// What is short when accept() fails, and what to do.
+std::string shortage(int error) {
+  std::string text = std::strerror(error);
+  if (error == EMFILE) {
+    text += " (this process may have " + std::to_string(AcceptLimits::descriptors()) +
+            "; raise the limit by ulimit -n, or close files and connections)";
+  } else if (error == ENFILE) {
+    text += " (raise the system's limit, fs.file-max, or close files)";
+  }
+  return text;
+}
+
 /// The part of the listener that remains if the listener is destroyed within its own handler.
 class Acceptor : public std::enable_shared_from_this<Acceptor> {
  public:
-  Acceptor(const std::shared_ptr<LoopCore>& core, int fd, Address address,
-           Transport::AcceptHandler handler)
-      : core_(core),
-        descriptor_(std::make_shared<Descriptor>(core->site(), fd)),
+  Acceptor(const ListenerParts& parts, int fd, Address address, Transport::AcceptHandler handler)
+      : core_(parts.core),
+        log_(parts.log),
+        limits_(parts.limits),
+        descriptor_(std::make_shared<Descriptor>(parts.core->site(), fd)),
         address_(std::move(address)),
         handler_(std::move(handler)) {}
 
@@ -106,34 +125,89 @@ class Acceptor : public std::enable_shared_from_this<Acceptor> {
       if (fd < 0) {
         if (errno == ECANCELED) return;
         if (errno == EINTR || errno == ECONNABORTED) continue;
-        if (errno == EAGAIN || errno == EWOULDBLOCK) return start();
-        return pause();
+        if (errno != EAGAIN && errno != EWOULDBLOCK) return pause(errno);
+        short_since_.reset();
+        return start();
       }
+      short_since_.reset();
       const auto core = core_.lock();
       if (!core) {
         ::close(fd);
         return;
       }
-      auto descriptor = std::make_shared<Descriptor>(core->site(), fd);
-      handler_(std::make_unique<SocketStream>(core, std::move(descriptor),
-                                              accepted_description(fd, address_)));
+      if (!let_in(core, fd)) ::close(fd);
     }
     descriptor_->not_drained();
     start();
   }
 
-  void pause() {  // no descriptors or no memory: connections wait in the backlog
+  // Returns whether it took the descriptor.
+  bool let_in(const std::shared_ptr<LoopCore>& core, int fd) {
+    if (address_.scheme() != "tcp") {
+      if (const auto stranger = other_user(fd)) {
+        refused(accepted_description(fd, address_), stranger->text());
+        return false;
+      }
+    }
+    std::shared_ptr<void> place;
+    if (limits_) {
+      AcceptLimits::Admission admission = limits_->admit(own_address(fd), peer_address(fd));
+      if (!admission.place) {
+        refused(accepted_description(fd, address_), admission.refusal);
+        return false;
+      }
+      place = std::move(admission.place);
+    }
+    auto descriptor = std::make_shared<Descriptor>(core->site(), fd);
+    handler_(std::make_unique<SocketStream>(core, std::move(descriptor),
+                                            accepted_description(fd, address_), std::move(place)));
+    return true;
+  }
+
+  void refused(const std::string& who, const std::string& why) {
+    refusals_.write(log_, LogLevel::warning, LoopCore::now(),
+                    "refused a connection of " + who + ": " + why);
+  }
+
+  // Descriptors or memory are short. Connections wait in the system's queue for a while: they are
+  // accepted if the shortage is over by then, and closed otherwise.
+  void pause(int error) {
     const auto core = core_.lock();
     if (!core) return;
-    core->schedule(LoopCore::now() + kPauseWithoutDescriptors, [weak = weak_from_this()] {
+    const TimePoint now = LoopCore::now();
+    if (!short_since_) short_since_ = now;
+    shortages_.write(log_, LogLevel::warning, now,
+                     "cannot accept connections at " + address_.to_string() + ": " +
+                         shortage(error) + ". Until then those who connect are turned away");
+    if (now - *short_since_ >= kLongestShortage) turn_away();
+    core->schedule(now + kPauseWithoutDescriptors, [weak = weak_from_this()] {
       if (const auto self = weak.lock()) self->accept();
     });
   }
 
+  // Closes the connections that wait, so that they do not wait for nothing.
+  void turn_away() {
+    for (int i = 0; i < kAcceptsInARow; ++i) {
+      spare_.give_up();
+      const int fd = accept_one();
+      if (fd >= 0) ::close(fd);
+      if (!spare_.take_back() || fd < 0) return;
+    }
+  }
+
   const std::weak_ptr<LoopCore> core_;
+  const Log log_;
+  const std::shared_ptr<AcceptLimits> limits_;
   const std::shared_ptr<Descriptor> descriptor_;
   const Address address_;
   const Transport::AcceptHandler handler_;
+  LogLimit refusals_{1};
+  LogLimit shortages_{1};
+
+  // Only the thread that accepts uses these two.
+  std::optional<TimePoint> short_since_;  // descriptors are, without a pause
+  SpareDescriptor spare_;
+
   std::mutex mutex_;  // guards what follows, and the descriptor while it accepts
   bool closed_ = false;
 };
@@ -199,14 +273,16 @@ SocketAddress resolve_to_listen(const Address& address) {
 
 }  // namespace
 
-std::unique_ptr<Listener> listen_on_socket(const std::shared_ptr<LoopCore>& core,
-                                           const Address& address,
+std::unique_ptr<Listener> listen_on_socket(const ListenerParts& parts, const Address& address,
                                            Transport::AcceptHandler handler) {
   const SocketAddress target = resolve_to_listen(address);
   std::error_code error;
   OwnedFd fd(make_socket(target.family(), error));
   if (fd.get() < 0) fail(address, error.value());
-  if (target.family() != AF_UNIX) {
+  if (target.family() == AF_UNIX) {
+    // The file that bind() makes takes its mode from the socket: at no time may others connect.
+    if (::fchmod(fd.get(), S_IRUSR | S_IWUSR) != 0) fail(address, errno);
+  } else {
     const int on = 1;
     ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   }
@@ -226,8 +302,8 @@ std::unique_ptr<Listener> listen_on_socket(const std::shared_ptr<LoopCore>& core
                      .port = TcpAddress::of(to_address(own_address(fd.get()))).port}
               .address();
   }
-  auto acceptor = std::make_shared<Acceptor>(core, fd.release(), own, std::move(handler));
-  return std::make_unique<SocketListener>(core, std::move(acceptor), std::move(own));
+  auto acceptor = std::make_shared<Acceptor>(parts, fd.release(), own, std::move(handler));
+  return std::make_unique<SocketListener>(parts.core, std::move(acceptor), std::move(own));
 }
 
 }  // namespace batchrpc::detail

@@ -4,31 +4,9 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
-#include <cstring>
-
 #include "transport/socket_address.hpp"
 
 namespace batchrpc::detail {
-namespace {
-
-/// Whether both ends surely are on this machine: they have one address. Others that are, those of
-/// containers say, are not recognised.
-bool has_one_address(const SocketAddress& own, const SocketAddress& peer) noexcept {
-  if (own.family() != peer.family()) return false;
-  const auto same = [&](const auto& a, const auto& b) {
-    return std::memcmp(&a, &b, sizeof a) == 0;
-  };
-  if (own.family() == AF_INET) {
-    return same(reinterpret_cast<const sockaddr_in&>(own.storage).sin_addr,
-                reinterpret_cast<const sockaddr_in&>(peer.storage).sin_addr);
-  }
-  return own.family() == AF_INET6 &&
-         same(reinterpret_cast<const sockaddr_in6&>(own.storage).sin6_addr,
-              reinterpret_cast<const sockaddr_in6&>(peer.storage).sin6_addr);
-}
-
-}  // namespace
-
 void set_options(int fd) noexcept {
   const SocketAddress own = own_address(fd);
   if (own.family() == AF_UNIX) {

@@ -62,11 +62,12 @@ ssize_t uninterrupted(Call call) noexcept {
 }  // namespace
 
 SocketStream::SocketStream(std::shared_ptr<LoopCore> core, std::shared_ptr<Descriptor> descriptor,
-                           std::string peer)
+                           std::string peer, std::shared_ptr<void> place)
     : core_(std::move(core)),
       descriptor_(std::move(descriptor)),
       fd_(descriptor_->fd()),
-      peer_(std::move(peer)) {
+      peer_(std::move(peer)),
+      place_(std::move(place)) {
   set_options(fd_);
 }
 

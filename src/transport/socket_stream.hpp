@@ -12,9 +12,9 @@ namespace batchrpc::detail {
 /// A connected socket.
 class SocketStream final : public Stream {
  public:
-  /// `peer`: for messages.
+  /// `peer`: for messages. `place` is kept until the descriptor is closed.
   SocketStream(std::shared_ptr<LoopCore> core, std::shared_ptr<Descriptor> descriptor,
-               std::string peer);
+               std::string peer, std::shared_ptr<void> place = nullptr);
   ~SocketStream() override;
 
   IoResult try_read(std::span<const std::span<std::byte>> buffers) noexcept override;
@@ -31,6 +31,7 @@ class SocketStream final : public Stream {
   const std::shared_ptr<Descriptor> descriptor_;
   const int fd_;
   const std::string peer_;
+  const std::shared_ptr<void> place_;
 };
 
 }  // namespace batchrpc::detail

@@ -3,14 +3,18 @@
 #include <utility>
 
 #include "batchrpc/transport/tcp_address.hpp"
+#include "transport/accept_limits.hpp"
 #include "transport/on_sockets.hpp"
 #include "transport/socket_connect.hpp"
 #include "transport/socket_listener.hpp"
 
 namespace batchrpc {
 
-TcpTransport::TcpTransport(std::shared_ptr<SocketLoop> loop)
-    : loop_(std::move(loop)), connects_(std::make_shared<detail::SocketConnects>(loop_->core_)) {}
+TcpTransport::TcpTransport(std::shared_ptr<SocketLoop> loop, Log log)
+    : loop_(std::move(loop)),
+      log_(std::move(log)),
+      connects_(std::make_shared<detail::SocketConnects>(loop_->core_, log_)),
+      limits_(std::make_shared<detail::AcceptLimits>()) {}
 
 TcpTransport::~TcpTransport() { connects_->stop(); }
 
@@ -41,7 +45,8 @@ std::optional<Address> TcpTransport::own_address(const ListenPlan& plan) const {
 
 std::unique_ptr<Listener> TcpTransport::listen(const Address& address, AcceptHandler handler) {
   check(address, AddressUse::listen);
-  return detail::listen_on_socket(loop_->core_, address, std::move(handler));
+  return detail::listen_on_socket({.core = loop_->core_, .log = log_, .limits = limits_}, address,
+                                  std::move(handler));
 }
 
 void TcpTransport::connect(const Address& address, TimePoint deadline, ConnectHandler handler) {
@@ -51,7 +56,8 @@ void TcpTransport::connect(const Address& address, TimePoint deadline, ConnectHa
 
 TransportFactory tcp_transport() {
   return [](const TransportContext& context) {
-    return std::make_shared<TcpTransport>(detail::socket_loop_of(context, "tcp_transport()"));
+    return std::make_shared<TcpTransport>(detail::socket_loop_of(context, "tcp_transport()"),
+                                          context.log);
   };
 }
 

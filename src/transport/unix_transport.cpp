@@ -9,9 +9,10 @@
 
 namespace batchrpc {
 
-UnixTransport::UnixTransport(std::shared_ptr<SocketLoop> loop, std::uint64_t incarnation)
+UnixTransport::UnixTransport(std::shared_ptr<SocketLoop> loop, std::uint64_t incarnation, Log log)
     : loop_(std::move(loop)),
-      connects_(std::make_shared<detail::SocketConnects>(loop_->core_)),
+      log_(std::move(log)),
+      connects_(std::make_shared<detail::SocketConnects>(loop_->core_, log_)),
       incarnation_(incarnation) {}
 
 UnixTransport::~UnixTransport() { connects_->stop(); }
@@ -35,7 +36,7 @@ std::optional<Address> UnixTransport::own_address(const ListenPlan& /*plan*/) co
 
 std::unique_ptr<Listener> UnixTransport::listen(const Address& address, AcceptHandler handler) {
   detail::check_unix(address);
-  return detail::listen_on_socket(loop_->core_, address, std::move(handler));
+  return detail::listen_on_socket({.core = loop_->core_, .log = log_}, address, std::move(handler));
 }
 
 void UnixTransport::connect(const Address& address, TimePoint deadline, ConnectHandler handler) {
@@ -46,7 +47,7 @@ void UnixTransport::connect(const Address& address, TimePoint deadline, ConnectH
 TransportFactory unix_transport() {
   return [](const TransportContext& context) {
     return std::make_shared<UnixTransport>(detail::socket_loop_of(context, "unix_transport()"),
-                                           context.incarnation);
+                                           context.incarnation, context.log);
   };
 }
 

@@ -12,6 +12,7 @@
 
 using namespace batchrpc;
 using namespace std::chrono_literals;
+using namespace std::string_literals;
 
 namespace error_test {
 
@@ -129,6 +130,24 @@ TEST_CASE("An error with more text keeps its type and its parts") {
     CHECK(error.may_have_run());
     CHECK(error.diagnostics() == nullptr);
   }
+}
+
+TEST_CASE("A text of a peer is fit for a terminal, in one error and in a copy of it") {
+  const RemoteError error("a\x1b[2Jb\n\tc\xE2\x80\xAE\xff", "T\x1b", "node", "f", false);
+  CHECK(error.what() == "f on node threw T\\x1b: a\\x1b[2Jb\n\tc\\u202e\\xff"s);
+  CHECK(error.type() == "T\\x1b"s);
+  CHECK(error.thrown_what() == "a\x1b[2Jb\n\tc\xE2\x80\xAE\xff"s);  // for programs, as it was sent
+  try {
+    std::rethrow_exception(detail::copy_error(error, false, {.behind = "\x07"}));
+  } catch (const RemoteError& copy) {
+    CHECK(copy.what() == error.what() + "\\x07"s);
+  }
+}
+
+TEST_CASE("A text of any length is cut") {
+  const TimedOut error(std::string(4 << 20, 'x'), true);
+  CHECK(std::string_view(error.what()).size() == std::size_t{1} << 20);
+  CHECK(std::string_view(error.what()).ends_with("..."));
 }
 
 TEST_CASE("Copying an error never throws") {

@@ -42,7 +42,7 @@ TEST_CASE("objects and arrays have commas where they belong") {
 
 TEST_CASE("what JSON does not let stand in a string is escaped") {
   CHECK(written("\"\\/\n\r\t") == R"("\"\\/\n\r\t")");
-  CHECK(written(std::string("\0\x1f\x7f", 3)) == "\"\\u0000\\u001f\x7f\"");
+  CHECK(written(std::string("\0\x1f\x7f", 3)) == "\"\\u0000\\u001f\\u007f\"");
   CHECK(written("") == R"("")");
 }
 
@@ -55,6 +55,11 @@ TEST_CASE("UTF-8 stays, and what is not becomes a replacement character") {
   CHECK(written("\xed\xa0\x80") == "\"\uFFFD\uFFFD\uFFFD\"");  // half a surrogate pair
   CHECK(written("\xf4\x90\x80\x80").size() == 2 + 4 * 3);      // above U+10FFFF
   CHECK(written("\xe2\x82") == "\"\uFFFD\uFFFD\"");            // cut off
+}
+
+TEST_CASE("what a terminal would obey, and what changes the direction of text, is escaped") {
+  CHECK(written("\x1b[2J\u009b2J") == R"("\u001b[2J\u009b2J")");
+  CHECK(written("a\u202etxt\u2069\u2028") == R"("a\u202etxt\u2069\u2028")");
 }
 
 TEST_CASE("any bytes make a string that parses") {

@@ -80,15 +80,23 @@ TEST_CASE("Without a sink, lines go to standard error with their level, as they 
   CHECK_THAT(text, !Catch::Contains("not shown"));
 }
 
-TEST_CASE("Control characters of a line are replaced, so that a line stays one") {
+TEST_CASE("What a terminal would obey is escaped in a line, so that a line stays one") {
   Lines lines;
   const Log log(LogLevel::info, into(lines), "node\n");
   log.info(std::string_view("peer 'a\nb\r\x1b[2J\0\x7f' caf\xc3\xa9", 23));
+  log.info("peer 'evil\xE2\x80\xAEtxt\xff'");
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0].second == "node\\n: peer 'a\\nb\\r\\x1b[2J\\x00\\x7f' caf\xc3\xa9");
+  CHECK(lines[1].second == "node\\n: peer 'evil\\u202etxt\\xff'");
+}
+
+TEST_CASE("A line of any length is cut to one that a log can take") {
+  Lines lines;
+  const Log log(LogLevel::info, into(lines));
+  log.info("refused '" + std::string(1 << 20, '\x1b') + "'");
   REQUIRE(lines.size() == 1);
-  CHECK(lines[0].second ==
-        "node?: peer 'a?b?"
-        "?[2J?"
-        "?' caf\xc3\xa9");
+  CHECK(lines[0].second.size() <= (16U << 10));
+  CHECK(lines[0].second.ends_with("..."));
 }
 
 }  // namespace log_test

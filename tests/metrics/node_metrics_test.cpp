@@ -132,6 +132,14 @@ TEST_CASE("a peer's name that is not UTF-8 does not make the whole text unreadab
   CHECK(text.find("=\"a\uFFFD\\n\\\"\u20ac\"") != std::string::npos);
 }
 
+TEST_CASE("what a terminal would obey in a peer's name is escaped in the text for Prometheus") {
+  NodeMetrics metrics;
+  metrics.peers.emplace_back().name = "a\x1b[2J\u202etxt";
+  metrics.peers.back().functions.emplace_back().function = "f";
+  const std::string text = to_prometheus(metrics);
+  CHECK(text.find(R"(="a\\x1b[2J\\u202etxt")") != std::string::npos);
+}
+
 TEST_CASE(
     "the text for Prometheus has each metric once, with its help and type before its samples") {
   std::set<std::string> seen;

@@ -159,7 +159,7 @@ TEST_CASE("who calls a function like those of a family reads how it is exposed",
   FunctionTable table;
   const auto told = [&](std::string_view name) -> std::string {
     try {
-      (void)table.resolve(name, "i32(i32)", "here");
+      (void)table.resolve(name, "i32(i32)", "here", TimePoint());
     } catch (const NotFound& error) {
       return error.what();
     }

@@ -18,9 +18,9 @@ TEST_CASE("a table finds functions by name and signature") {
   FunctionTable table;
   table.add(function("twice"));
   const std::string signature = table.find("twice")->signature;
-  CHECK(table.resolve("twice", signature, "here") == table.find("twice"));
-  CHECK_THROWS_AS(table.resolve("twice", "something else", "here"), BadSignature);
-  CHECK_THROWS_AS(table.resolve("thrice", signature, "here"), NotFound);
+  CHECK(table.resolve("twice", signature, "here", TimePoint()) == table.find("twice"));
+  CHECK_THROWS_AS(table.resolve("twice", "something else", "here", TimePoint()), BadSignature);
+  CHECK_THROWS_AS(table.resolve("thrice", signature, "here", TimePoint()), NotFound);
   CHECK_THROWS_AS(table.add(function("twice")), InvalidArgument);
   CHECK(table.remove("twice"));
   CHECK_FALSE(table.remove("twice"));
@@ -57,7 +57,7 @@ TEST_CASE("a kind says how its functions are known, and what is told of them") {
 
   const auto told = [&](std::string_view name) -> std::string {
     try {
-      (void)table.resolve(name, "void()", "here");
+      (void)table.resolve(name, "void()", "here", TimePoint());
     } catch (const Error& error) {
       return error.what();
     }
@@ -86,6 +86,45 @@ TEST_CASE("near names are suggested, the nearest first, at most three") {
   CHECK(suggest("", names).empty());
   const std::vector<std::string> many{"name1", "name2", "name3", "name4"};
   CHECK(suggest("name", many) == "did you mean 'name1', 'name2', 'name3'?");
+}
+
+TEST_CASE("of many names those that look most alike are compared, and the nearest is found") {
+  std::vector<std::string> names;
+  for (int i = 0; i < 5000; ++i)
+    names.push_back("function_" + std::to_string(i) + "_of_many");
+  names.emplace_back("multiply_many_matrices");
+  CHECK(suggest("multiply_mamy_matrices", names) == "did you mean 'multiply_many_matrices'?");
+  CHECK_THAT(suggest("function_4321_of_mony", names),
+             Catch::StartsWith("did you mean 'function_4321_of_many'"));
+}
+
+TEST_CASE("long names are compared where they differ") {
+  const std::string space = std::string(100, 'a') + "::";
+  CHECK(suggest(space + "addd", {space + "add", std::string(100, 'b') + "::sub"}) ==
+        "did you mean '" + space + "add'?");
+  CHECK(suggest(std::string(65, 'x') + "1", {std::string(65, 'y') + "2"}).empty());
+}
+
+TEST_CASE("names are suggested ten times a second, however many unknown functions are called") {
+  FunctionTable table;
+  table.add(function("twice"));
+  const auto suggestions = [&](TimePoint now) {
+    int count = 0;
+    for (int i = 0; i < 1000; ++i) {
+      try {
+        (void)table.resolve("twise", "void()", "here", now);
+      } catch (const NotFound& error) {
+        const std::string text = error.what();
+        CHECK(text.starts_with("no function 'twise' is exposed on here; "));
+        if (text.ends_with("did you mean 'twice'?")) ++count;
+      }
+    }
+    return count;
+  };
+  const TimePoint start = TimePoint() + std::chrono::hours(1);
+  CHECK(suggestions(start) == 10);
+  CHECK(suggestions(start + std::chrono::milliseconds(999)) == 0);
+  CHECK(suggestions(start + std::chrono::seconds(1)) == 10);
 }
 
 TEST_CASE("the library's own names are not suggested, and names from the wire may be anything") {

@@ -269,6 +269,22 @@ TEST_CASE("a join file is written whole and read back") {
   std::filesystem::remove_all(folder);
 }
 
+TEST_CASE("a join file is for its user alone, and writing it follows no link of others") {
+  const auto folder = std::filesystem::temp_directory_path() /
+                      ("batchrpc-join-" + std::to_string(std::random_device{}()));
+  std::filesystem::create_directory(folder);
+  const std::string path = (folder / "join").string();
+  const auto precious = folder / "precious";
+  std::ofstream(precious) << "precious";
+  std::filesystem::create_symlink(precious, path + "." + std::to_string(::getpid()));
+  write_join_file(path, "tcp://127.0.0.1:4711");
+  CHECK(read_join_file(path) == "tcp://127.0.0.1:4711");
+  CHECK(read_join_file(precious.string()) == "precious");
+  using Perms = std::filesystem::perms;
+  CHECK(std::filesystem::status(path).permissions() == (Perms::owner_read | Perms::owner_write));
+  std::filesystem::remove_all(folder);
+}
+
 TEST_CASE("nodes find each other through a file") {
   const auto folder = std::filesystem::temp_directory_path() /
                       ("batchrpc-join-" + std::to_string(std::random_device{}()));

@@ -152,10 +152,11 @@ TEST_CASE("rows are put in order, and the rest is counted") {
 static_assert(
     std::is_same_v<decltype(std::declval<ProfileTable>().rows()), std::vector<ProfileRow>>);
 
-TEST_CASE("a name's control characters do not break the lines of a table") {
+TEST_CASE("a name's characters do not break the lines of a table, or its reader's terminal") {
   SampleWorld world;
-  const Recording recording{.calls = {world.call("a\nb", 0, 1, 0us)}};
-  CHECK(ProfileTable(recording).table().find("rpc_async#a?b(w0 -> w1)") != std::string::npos);
+  const Recording recording{.calls = {world.call("a\nb\u202e\xff", 0, 1, 0us)}};
+  CHECK(ProfileTable(recording).table().find("rpc_async#a\\nb\\u202e\\xff(w0 -> w1)") !=
+        std::string::npos);
 }
 
 TEST_CASE("a table says that it is not of all calls") {

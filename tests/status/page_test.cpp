@@ -32,6 +32,16 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("the page puts each text through what escapes characters that change others") {
+  const std::string page(page_html());
+  CHECK(page.find("\\u202e") != std::string::npos);
+  std::size_t count = 0;
+  for (auto at = page.find("textContent = "); at != std::string::npos;
+       at = page.find("textContent = ", at + 1))
+    ++count;
+  CHECK(count == 2);  // in setText(), and a number
+}
+
 TEST_CASE("each answer lets only its own script and style run") {
   const std::string page = page_with_nonce("0123456789abcdef");
   CHECK(page.find(kNonce) == std::string::npos);

@@ -238,7 +238,7 @@ TEST_CASE("only operators that LibTorch has can be exposed, each once", "[operat
   CHECK(exposed_functions(world.b) == std::vector<std::string>{"aten::add"});
 }
 
-TEST_CASE("all operators may be exposed, but those that are not safe with any arguments",
+TEST_CASE("many operators may be exposed at once, but only those that were reviewed",
           "[operators]") {
   Operators world({"aten::add"});
   expose_all_operators(world.b);
@@ -247,21 +247,16 @@ TEST_CASE("all operators may be exposed, but those that are not safe with any ar
   const auto has = [&](const char* name) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };
-  CHECK(names.size() > 500);
-  for (const char* name : {"aten::add", "aten::softmax", "aten::conv2d", "aten::set_"})
-    CHECK(has(name) == (std::string(name) != "aten::set_"));
+  CHECK(names.size() > 200);
+  for (const char* name : {"aten::add", "aten::softmax", "aten::matmul", "aten::sum", "aten::zeros",
+                           "aten::reshape", "aten::gather"})
+    CHECK(has(name));
   for (const char* name :
-       {"aten::max_pool2d_with_indices_backward", "aten::adaptive_max_pool2d_backward",
-        "aten::ctc_loss", "aten::segment_reduce", "aten::native_batch_norm",
-        "aten::rrelu_with_noise_", "aten::repeat_interleave", "aten::fractional_max_pool3d"})
+       {"aten::max_pool2d_with_indices_backward", "aten::ctc_loss", "aten::native_batch_norm",
+        "aten::rrelu_with_noise_", "aten::repeat_interleave", "aten::set_", "aten::conv2d",
+        "aten::native_channel_shuffle", "aten::special_hermite_polynomial_h", "aten::from_file",
+        "aten::as_strided", "aten::einsum", "aten::add_", "aten::empty"})
     CHECK_FALSE(has(name));
-  for (const std::string& name : names) {
-    CHECK(name.starts_with("aten::"));
-    CHECK_FALSE(name.starts_with("aten::_"));
-    CHECK(name.find("empty") == std::string::npos);
-    CHECK(name.find("from_file") == std::string::npos);
-    CHECK(name.find("_backward") == std::string::npos);  // many write where an index says
-  }
   const Tensor x = at::rand({2, 3});
   CHECK(identical(world.call<Tensor(Tensor, int)>("aten::softmax", x, 1), at::softmax(x, 1)));
   CHECK_THAT(world.fails<Tensor(Tensor)>("aten::sofmax", x).what(),

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <future>
 #include <memory>
@@ -65,6 +66,40 @@ TEST_CASE("a name is passed over when its asker has gone, or the resolver has st
   while (called.use_count() > 1)
     std::this_thread::yield();
   CHECK(*called == 0);
+}
+
+TEST_CASE("names that are found slowly do not delay others, and few threads look for them") {
+  std::promise<void> answer;
+  const std::shared_future<void> answered = answer.get_future().share();
+  std::atomic<int> at_once{0};
+  std::atomic<int> most{0};
+  const auto find = [&](const std::string& name, std::uint16_t /*port*/) {
+    const int now = ++at_once;
+    int seen = most;
+    while (seen < now && !most.compare_exchange_weak(seen, now)) {
+    }
+    if (name == "slow") answered.wait();
+    --at_once;
+    return FoundAddresses{};
+  };
+  const auto asker = std::make_shared<int>();
+  std::promise<void> fast;
+  constexpr int kSlow = 20;
+  std::promise<void> all;
+  std::atomic<int> left{kSlow};
+  Resolver resolver(find);
+  const auto slow_found = [&](const FoundAddresses&) {
+    if (--left == 0) all.set_value();
+  };
+  for (int i = 1; i < Resolver::kMostThreads; ++i)
+    resolver.resolve(asker, "slow", 1, slow_found);
+  resolver.resolve(asker, "fast", 1, [&](const FoundAddresses&) { fast.set_value(); });
+  fast.get_future().wait();  // although the others still wait
+  for (int i = Resolver::kMostThreads; i <= kSlow; ++i)
+    resolver.resolve(asker, "slow", 1, slow_found);
+  answer.set_value();
+  all.get_future().wait();
+  CHECK(most <= Resolver::kMostThreads);
 }
 
 TEST_CASE("a name that cannot be one is an error that says so") {

@@ -2,6 +2,7 @@
 #include "batchrpc/transport/tcp_address.hpp"
 
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -19,6 +20,9 @@
 #include "batchrpc/base/bytes.hpp"
 #include "batchrpc/base/error.hpp"
 #include "fabrics.hpp"
+#include "few_descriptors.hpp"
+#include "transport/owned_fd.hpp"
+#include "transport/socket_address.hpp"
 
 namespace batchrpc::test {
 namespace socket_transport_test {
@@ -229,6 +233,76 @@ TEST_CASE("without descriptors accepting pauses, and goes on when there are some
   CHECK(connected == 0);
   CHECK(accepting.accept() != nullptr);
   ::close(client);
+}
+
+TEST_CASE("without descriptors for long, those who connect are turned away, and the log tells") {
+  auto loop = SocketLoop::start();
+  std::atomic<int> lines{0};
+  const Log log(LogLevel::warning, [&](LogLevel, std::string_view line) {
+    ++lines;
+    CHECK_THAT(std::string(line), Catch::Contains("256") && Catch::Contains("ulimit -n"));
+  });
+  Fabric fabric = socket_fabric("tcp");
+  fabric.server = std::make_shared<TcpTransport>(loop, log);
+  fabric.server_loop = loop;
+  Accepting accepting(fabric);
+  accepting.connect();
+  std::error_code ignored;
+  const detail::OwnedFd client(detail::make_socket(AF_INET, ignored));
+  detail::SocketAddress at;
+  REQUIRE(detail::numeric_address(TcpAddress::of(accepting.address()), at));
+
+  std::vector<int> hoard;
+  pollfd closed{.fd = client.get(), .events = POLLIN, .revents = 0};
+  {
+    const FewDescriptors few(256);
+    for (int fd = ::dup(0); fd >= 0; fd = ::dup(0))
+      hoard.push_back(fd);
+    ::connect(client.get(), at.get(), at.size);
+    constexpr int kMilliseconds = 10'000;
+    CHECK(::poll(&closed, 1, kMilliseconds) == 1);
+    char byte = 0;
+    CHECK(::read(client.get(), &byte, 1) <= 0);
+    for (const int fd : hoard)
+      ::close(fd);
+  }
+  CHECK(lines == 1);
+  CHECK(accepting.connect().server != nullptr);
+}
+
+TEST_CASE("strangers cannot take all descriptors of a process, and the log tells") {
+  auto loop = SocketLoop::start();
+  std::mutex mutex;
+  std::vector<std::string> lines;
+  const Log log(LogLevel::warning, [&](LogLevel, std::string_view line) {
+    const std::lock_guard lock(mutex);
+    lines.emplace_back(line);
+  });
+  Fabric fabric = socket_fabric("tcp");
+  fabric.server = std::make_shared<TcpTransport>(loop, log);
+  fabric.server_loop = loop;
+  Accepting accepting(fabric);
+  const FewDescriptors few(256);  // both sides are in this process
+  const auto most = static_cast<std::size_t>(256 / 4 * 3);
+  std::vector<std::unique_ptr<Stream>> kept;
+  while (kept.size() < most) {
+    Pair pair = accepting.connect();
+    kept.push_back(std::move(pair.server));  // the client's end is closed
+  }
+  Ends ends(fabric);
+  for (int i = 0; i < 3; ++i) {
+    const auto [stream, error] = connect(fabric, accepting.address());
+    REQUIRE(stream != nullptr);
+    CHECK(ends.read(*stream, 1).empty());
+  }
+  {
+    const std::lock_guard lock(mutex);
+    REQUIRE(lines.size() == 1);  // not one for each
+    CHECK_THAT(lines[0], Catch::Contains("refused a connection of tcp://127.0.0.1:") &&
+                             Catch::Contains("192 connections") && Catch::Contains("ulimit -n"));
+  }
+  kept.pop_back();
+  CHECK(accepting.connect().server != nullptr);
 }
 
 TEST_CASE("a listener may be destroyed while its loop accepts") {

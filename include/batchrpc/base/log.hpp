@@ -13,8 +13,9 @@ namespace batchrpc {
 /// nothing.
 enum class LogLevel : unsigned char { debug, info, warning, error, off };
 
-/// Takes a line without its line end; control characters are replaced. Several threads may call it
-/// at once. It must not block for long or call the node. Exceptions that it throws are dropped.
+/// Takes a line without its line end. Control characters, bytes that are not UTF-8 and characters
+/// that change the direction of text are escaped in it. Several threads may call it at once. It
+/// must not block for long or call the node. Exceptions that it throws are dropped.
 using LogSink = std::function<void(LogLevel level, std::string_view line)>;
 
 /// A node's log. Lines at or above a level go to a sink, by default to standard error through

@@ -20,20 +20,22 @@ namespace batchrpc {
 /// fits, BadSignature or InvalidArgument lists them. Operators run where functions run, with
 /// `options`, without autograd. An exception of an operator is a RemoteError with LibTorch's text.
 ///
+/// Some calls are refused before they run: integer divisions that would end the process, groups of
+/// zero channels, and, for the operators of expose_all_operators(), results larger than
+/// NodeLimits::max_payload_bytes. Operators beyond those are not written for hostile callers.
+///
 /// Throws NotFound, with similar names, if there is no such operator, and InvalidArgument if a name
 /// is exposed already. In both cases nothing is exposed. Node::unexpose(name) removes one.
 BATCHRPC_EXPORT void expose_operators(const Node& node, const std::vector<std::string>& names,
                                       const ExposeOptions& options = {});
 
-/// The same for all `aten::` operators that are not exposed yet, except these:
-/// - operators known to trust their arguments: names that begin with an underscore or contain
-///   `_backward`, and some more (docs/operators.md);
-/// - operators that return uninitialised memory (`empty`, `resize_`, `set_` and the like);
-/// - `from_file`.
+/// The same for all operators of a reviewed list that are not exposed yet: arithmetic, comparisons,
+/// activations, reductions, products of matrices, changes of shape, and the creation of tensors
+/// (docs/operators.md has the list). Overloads that write to an argument are left out. Use
+/// expose_operators() for any other.
 ///
-/// Only for peers that you trust as you trust yourself. LibTorch's operators are not written for
-/// hostile callers. Nobody has shown that the remaining ones never read or write beyond their
-/// tensors. One call may also take any amount of time and memory.
+/// A call may still take a worker for as long as its arguments ask for, and memory of a few times
+/// NodeLimits::max_payload_bytes.
 BATCHRPC_EXPORT void expose_all_operators(const Node& node, const ExposeOptions& options = {});
 
 }  // namespace batchrpc

@@ -6,14 +6,16 @@
 #include <vector>
 
 #include "batchrpc/base/export.hpp"
+#include "batchrpc/base/log.hpp"
 #include "batchrpc/transport/socket_loop.hpp"
 #include "batchrpc/transport/transport.hpp"
 
 namespace batchrpc {
 
 namespace detail {
+class AcceptLimits;
 class SocketConnects;
-}
+}  // namespace detail
 
 /// TCP on a SocketLoop: `tcp://host:port`, see TcpAddress.
 ///
@@ -22,12 +24,14 @@ class SocketConnects;
 /// sent at once (TCP_NODELAY). A node listens on a loopback port, or, if it reached the root from
 /// another address, at that address.
 ///
-/// SIGPIPE is never raised. If the process runs out of descriptors, accepting pauses and is
-/// retried.
+/// SIGPIPE is never raised. At most three quarters of the descriptors that the process may have
+/// (`ulimit -n`) are for accepted connections, and half of these for those from one machine. If the
+/// process runs out of descriptors, accepting pauses and is retried; connections that wait for
+/// longer than a second are closed. The log tells each of these.
 class BATCHRPC_EXPORT TcpTransport final : public Transport {
  public:
-  /// Keeps the loop alive.
-  explicit TcpTransport(std::shared_ptr<SocketLoop> loop);
+  /// Keeps the loop alive. Warns in `log` of connections that are refused.
+  explicit TcpTransport(std::shared_ptr<SocketLoop> loop, Log log = Log());
   /// Abandons connects in progress; their handlers are destroyed. Streams and listeners live on.
   ~TcpTransport() override;
 
@@ -40,7 +44,9 @@ class BATCHRPC_EXPORT TcpTransport final : public Transport {
 
  private:
   const std::shared_ptr<SocketLoop> loop_;
+  const Log log_;
   const std::shared_ptr<detail::SocketConnects> connects_;
+  const std::shared_ptr<detail::AcceptLimits> limits_;
 };
 
 }  // namespace batchrpc

@@ -11,6 +11,7 @@
 #include "batchrpc/base/address.hpp"
 #include "batchrpc/base/export.hpp"
 #include "batchrpc/base/function.hpp"
+#include "batchrpc/base/log.hpp"
 #include "batchrpc/transport/loop.hpp"
 #include "batchrpc/transport/stream.hpp"
 #include "batchrpc/transport/transport_factory.hpp"
@@ -22,6 +23,7 @@ struct TransportContext {
   std::shared_ptr<Loop> loop{};   ///< runs the transport's handlers
   std::string node{};             ///< the node's name
   std::uint64_t incarnation = 0;  ///< differs between any two nodes; makes names unique
+  Log log{};                      ///< the node's
 };
 
 /// The purpose of an address.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "batchrpc/base/export.hpp"
+#include "batchrpc/base/log.hpp"
 #include "batchrpc/transport/socket_loop.hpp"
 #include "batchrpc/transport/transport.hpp"
 
@@ -20,13 +21,16 @@ class SocketConnects;
 /// `unix-abstract:name`, which has no file. A node listens at its own abstract name.
 ///
 /// A socket file left by a process that has ended is replaced; that of a living process is "taken".
-/// The file is removed with the listener. Only processes that may write to the file can connect.
+/// The file is removed with the listener. Both sides accept only a process of their own effective
+/// user, also if one of the two is root. Nobody else may open the file.
 ///
-/// Signals and descriptors are handled as in TcpTransport.
+/// Signals and a lack of descriptors are handled as in TcpTransport.
 class BATCHRPC_EXPORT UnixTransport final : public Transport {
  public:
   /// Keeps the loop alive. `incarnation` makes the name unique at which the node listens.
-  explicit UnixTransport(std::shared_ptr<SocketLoop> loop, std::uint64_t incarnation = 0);
+  /// Warns in `log` of connections that are refused.
+  explicit UnixTransport(std::shared_ptr<SocketLoop> loop, std::uint64_t incarnation = 0,
+                         Log log = Log());
   /// Abandons connects in progress; their handlers are destroyed. Streams and listeners live on.
   ~UnixTransport() override;
 
@@ -39,6 +43,7 @@ class BATCHRPC_EXPORT UnixTransport final : public Transport {
 
  private:
   const std::shared_ptr<SocketLoop> loop_;
+  const Log log_;
   const std::shared_ptr<detail::SocketConnects> connects_;
   const std::uint64_t incarnation_;
 };
