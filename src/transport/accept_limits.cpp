@@ -71,9 +71,10 @@ AcceptLimits::Machine AcceptLimits::machine_of(const SocketAddress& address) noe
     std::memcpy(machine.data() + 12, &v4.sin_addr, sizeof v4.sin_addr);
   } else if (address.family() == AF_INET6) {
     const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address.storage);
-    const bool is_v4 = IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr);
-    std::memcpy(machine.data(), &v6.sin6_addr, is_v4 ? machine.size() : machine.size() / 2);
-    if (is_v4) std::fill(machine.begin(), machine.begin() + 12, std::byte{});
+    std::memcpy(machine.data(), &v6.sin6_addr, machine.size());
+    if (IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr)) {
+      std::fill(machine.begin(), machine.begin() + 12, std::byte{});
+    }
   }
   return machine;
 }

@@ -16,10 +16,11 @@ namespace batchrpc::detail {
 /// Thread-safe.
 ///
 /// In all it admits three quarters of the descriptors. The program keeps the rest for its files and
-/// for the connections that it makes itself. From one address it admits half of that: it takes
-/// several machines to keep others out, and yet 384 processes of one machine can connect at the
-/// usual 1024 descriptors. An IPv6 address counts as its /64, which one machine may own as a whole.
-/// Connections from this machine count only in all: a group on one machine may have any number.
+/// for the connections that it makes itself. From one address it admits half of that: it takes more
+/// than one address to keep others out, and yet 384 processes of one machine can connect at the
+/// usual 1024 descriptors. Addresses of IPv6 count one by one: the machines of a cluster often
+/// share a prefix. Connections from this machine count only in all, so that a group on one machine
+/// can have as many processes as the limit allows.
 class AcceptLimits : public std::enable_shared_from_this<AcceptLimits> {
  public:
   struct Admission {
@@ -37,7 +38,7 @@ class AcceptLimits : public std::enable_shared_from_this<AcceptLimits> {
   [[nodiscard]] static std::size_t descriptors() noexcept;
 
  private:
-  using Machine = std::array<std::byte, 16>;  // its IPv6 address or prefix
+  using Machine = std::array<std::byte, 16>;  // its address; of IPv4 behind zeros
   class Place;
 
   [[nodiscard]] static Machine machine_of(const SocketAddress& address) noexcept;

@@ -70,8 +70,9 @@ TEST_CASE("the smallest integer is not divided by -1, which would end the proces
   const std::int64_t minus_one = (std::int64_t{1} << 32) - 1;
   check_refused(world.fails<Tensor(Tensor, std::int64_t)>("aten::remainder", small, minus_one),
                 why);
-  check_refused(
-      world.fails<Tensor(Tensor, Tensor)>("aten::floor_divide", small, at::tensor(minus_one)), why);
+  check_refused(world.fails<Tensor(Tensor, Tensor)>("aten::floor_divide", small,
+                                                    at::scalar_tensor(minus_one, at::kLong)),
+                why);
 }
 
 TEST_CASE("other divisions are LibTorch's, also by zero", "[operators]") {

@@ -25,9 +25,9 @@ class SocketConnects;
 /// another address, at that address.
 ///
 /// SIGPIPE is never raised. At most three quarters of the descriptors that the process may have
-/// (`ulimit -n`) are for accepted connections, and half of these for those from one machine. If the
-/// process runs out of descriptors, accepting pauses and is retried; connections that wait for
-/// longer than a second are closed. The log tells each of these.
+/// (`ulimit -n`) are for accepted connections, and half of these for those from one address of
+/// another machine. If the process runs out of descriptors, accepting pauses and is retried;
+/// connections that wait for longer than a second are closed. The log tells each of these.
 class BATCHRPC_EXPORT TcpTransport final : public Transport {
  public:
   /// Keeps the loop alive. Warns in `log` of connections that are refused.
