@@ -8,6 +8,7 @@
 #include "batchrpc/call/function_family.hpp"
 #include "batchrpc/node/node.hpp"
 #include "batchrpc/node/peer.hpp"
+#include "batchrpc/rref/object_names.hpp"
 #include "call/call_diagnostics_text.hpp"
 #include "node/node_core.hpp"
 #include "node/node_host.hpp"
