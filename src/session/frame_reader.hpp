@@ -7,13 +7,15 @@
 #include <vector>
 
 #include "session/frame_sink.hpp"
+#include "session/growing_bytes.hpp"
 #include "wire/frame.hpp"
 
 namespace batchrpc {
 
 /// The most bytes that a peer may send.
 struct ConnectionLimits {
-  std::uint64_t before_hello_bytes = 64 * 1024;  ///< of all frames before the peer is known
+  /// Of all frames before the peer is known, and of each of them.
+  std::uint64_t before_hello_bytes = 64 * 1024;
   std::uint64_t frame_bytes = 64 * 1024 * 1024;  ///< the largest frame, with inline payloads
 };
 
@@ -54,7 +56,7 @@ class FrameReader {
     std::array<std::byte, 8> padding_{};             // padding is read here
     std::span<const std::byte> rest_{};              // read, but not consumed
     std::span<const std::byte> frame_{};
-    std::vector<Word> large_frame_{};  // the same, if the frame bypassed the buffer
+    GrowingBytes large_frame_{};  // the same, if the frame bypassed the buffer
   };
 
   explicit FrameReader(ConnectionLimits limits) noexcept : limits_(limits) {}
@@ -72,10 +74,12 @@ class FrameReader {
 
  private:
   bool consume(Round& round);
-  void begin_large_frame(std::size_t words, Round& round);
+  void begin_large_frame(std::size_t bytes, Round& round);
+  void fill_large_frame(Round& round);
   void begin_chunk(const wire::FrameHeader& header, Round& round);
   void finish_direct(Round& round);
   void deliver(const wire::FrameView& frame, std::span<const std::byte> payloads, Round& round);
+  void check_before_hello(std::uint64_t bytes) const;
 
   const ConnectionLimits limits_;
   bool open_ = false;
@@ -92,7 +96,8 @@ class FrameReader {
   std::span<std::byte> direct_rest_;
   std::uint64_t direct_skip_ = 0;  // padding behind them, or all of a dropped chunk
   wire::FrameHeader chunk_;
-  std::vector<Word> large_frame_;
+  GrowingBytes large_frame_;
+  std::size_t large_frame_bytes_ = 0;  // of the whole frame, as announced
 };
 
 }  // namespace batchrpc
