@@ -81,11 +81,29 @@ bool FrameReader::take(Round& round, std::size_t bytes) {
   } else if (direct_ == Direct::chunk && direct_rest_.empty() && direct_skip_ == 0) {
     finish_direct(round);
   }
-  while (!round.is_over() && consume(round)) {
+  consume_all(round);
+  return full && !round.is_over();
+}
+
+void FrameReader::go_on(Round& round, std::span<const std::byte> unread) {
+  if (unread.empty()) {
+    std::copy(partial_.begin(), partial_.end(), round.scratch_.begin());
+    unread = round.scratch_.first(partial_.size());
+    partial_.clear();
   }
-  if (round.is_over()) return false;
+  round.rest_ = unread;
+  consume_all(round);
+}
+
+// Takes frames from the unread bytes until the rest is not a whole frame, or the turn is over.
+void FrameReader::consume_all(Round& round) {
+  while (!round.is_over() && consume(round)) {
+    round.turn.count_message();
+    if (round.turn.is_over() && direct_ == Direct::none && !round.rest_.empty()) return;
+  }
+  if (round.is_over()) return;
   partial_.assign(round.rest_.begin(), round.rest_.end());
-  return full;
+  round.rest_ = {};
 }
 
 // Takes one frame from the unread bytes. Returns whether there was one.

@@ -8,6 +8,7 @@
 
 #include "session/frame_sink.hpp"
 #include "session/growing_bytes.hpp"
+#include "session/read_turn.hpp"
 #include "wire/frame.hpp"
 
 namespace batchrpc {
@@ -21,7 +22,8 @@ struct ConnectionLimits {
 
 /// Finds the frames and chunks in the bytes of a stream, and hands them to a FrameSink. Keeps the
 /// incomplete frame between two reads, and has the bytes of chunks and large frames read directly
-/// to their place. Not thread-safe.
+/// to their place. Stops between two frames when the turn of its connection is over. Not
+/// thread-safe.
 class FrameReader {
  public:
   /// One round of reading, with a buffer that is only lent for the round. Over when the stream is
@@ -37,9 +39,14 @@ class FrameReader {
     [[nodiscard]] bool is_over() const noexcept {
       return given_back_ || reader_.streams_ != stream_;
     }
-    /// Ends the round while the sink handles a frame: the unread rest is read in another round.
+    /// Ends the round while the sink handles a frame: go_on() handles the rest in another round.
     /// Returns false if the round was over already.
     bool give_back();
+    /// How much it may still handle; unlimited unless it is set.
+    ReadTurn turn{};
+    /// What lay in the buffer and was not handled when the turn was over. Empty if the reader keeps
+    /// the rest, which is not a whole frame.
+    [[nodiscard]] std::span<const std::byte> unread() const noexcept { return rest_; }
     /// Returns the frame that is being consumed, and all bytes behind it. Empty if there is none.
     [[nodiscard]] std::span<const std::byte> frame() const noexcept { return frame_; }
 
@@ -71,8 +78,12 @@ class FrameReader {
   /// `bytes` bytes were read into buffers(): hands the complete frames to the sink. Returns whether
   /// the buffers were full, so that there may be more to read. Throws BadMessage.
   bool take(Round& round, std::size_t bytes);
+  /// Hands on the frames in what another round has left: `unread`, which lies in the buffer of this
+  /// round, or what was given back. Throws BadMessage.
+  void go_on(Round& round, std::span<const std::byte> unread);
 
  private:
+  void consume_all(Round& round);
   bool consume(Round& round);
   void begin_large_frame(std::size_t bytes, Round& round);
   void fill_large_frame(Round& round);
