@@ -1,6 +1,7 @@
 #include "batchrpc/call/call_state.hpp"
 
 #include <mutex>
+#include <new>
 #include <utility>
 
 #include "batchrpc/base/error.hpp"
@@ -77,7 +78,6 @@ void CallState::let_go() noexcept {
 
 bool CallState::cancel(bool also_started) noexcept {
   CallArguments arguments;
-  std::vector<Task> tasks;
   std::unique_ptr<Watch> watch;
   {
     const std::lock_guard lock(mutex_);
@@ -86,21 +86,31 @@ bool CallState::cancel(bool also_started) noexcept {
       if (!is_under_way(seen) || (phase_of(seen) == Phase::running && !also_started)) return false;
     } while (!state_.compare_exchange_weak(seen, Phase::cancelled, std::memory_order_acq_rel));
     if (phase_of(seen) == Phase::waiting) arguments = std::move(arguments_);
-    while (hooks_ != nullptr) {
-      CancelHook& hook = *std::exchange(hooks_, hooks_->next_);
-      hook.attached_ = false;
-      tasks.push_back(hook.task());
-    }
     watch.swap(watch_);
   }
-  for (Task& task : tasks)
-    task();
+  while (Task task = take_task()) {
+    try {
+      task();
+    } catch (const std::bad_alloc&) {  // NOLINT: the call stays where it is, and never runs
+    }
+  }
   if (watch) {
     watch->stop.request_stop();
     for (Promise<void>& promise : watch->promises)
       promise.set_value();
   }
   return true;
+}
+
+// Takes the task of one hook; empty: there is none. Collects no tasks, since there may be no memory
+// when calls are cancelled.
+Task CallState::take_task() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (hooks_ == nullptr) return nullptr;
+  CancelHook& hook = *std::exchange(hooks_, hooks_->next_);
+  if (hooks_ != nullptr) hooks_->previous_ = nullptr;
+  hook.attached_ = false;
+  return hook.task();
 }
 
 // The caller must hold the lock.

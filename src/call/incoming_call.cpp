@@ -6,7 +6,9 @@ namespace batchrpc::detail {
 
 void IncomingCall::refuse(const std::exception_ptr& error) {
   // Another thread may cancel a kept call and answer it. It does not if the call has started.
-  if (const auto& state = ContextAccess::call(context())) static_cast<void>(state->start());
+  if (const auto& state = ContextAccess::call(context())) {
+    if (state->start()) state->arguments().charge.release();
+  }
   fail(error);
 }
 

@@ -49,6 +49,8 @@ void RunningCall::make_state(bool started, std::shared_ptr<ExposedFunction> func
                        FreeWords{segment.size()}};
   std::copy(segment.begin(), segment.end(), arguments_->words.get());
   arguments_->segment = {arguments_->words.get(), segment.size()};
+  arguments_->charge.set(bytes_of_kept_call(segment.size_bytes(), bytes_of(arguments_->payloads),
+                                            arguments_->payloads.size()));
   ContextAccess::join(context_, Ref<CallState>(new CallState(id_, std::move(*arguments_), started,
                                                              std::move(function))));
   const Ref<CallState>& state = ContextAccess::call(context_);
@@ -104,6 +106,7 @@ void RunningCall::count_by(FunctionCounters& counters, std::uint64_t arrived,
 
 void RunningCall::reply(Encoder& encoder) {
   if (sink_ == nullptr) return;
+  arguments_->charge.release();  // before the caller learns that it may send more
   const bool is_cancelled = cancelled();
   const std::uint64_t now = counters_ != nullptr ? counters_->stopwatch().ticks() : 0;
   std::uint64_t bytes = 0;
@@ -124,6 +127,7 @@ void RunningCall::reply(Encoder& encoder) {
 
 void RunningCall::fail(const std::exception_ptr& error, bool began) {
   if (sink_ == nullptr) return;
+  if (began) arguments_->charge.release();
   if (cancelled()) {
     if (counters_ != nullptr) counters_->failed(ErrorCode::cancelled);
   } else if (wants_reply_) {

@@ -139,11 +139,11 @@ void CallDispatcher::run(std::shared_ptr<detail::ExposedFunction> function, Call
 
 // Keeps a call whose function was not found until that is exposed. `error` says that it was not
 // found.
-void CallDispatcher::park(const CalledFunction& called, detail::WaitingCall call,
+void CallDispatcher::park(CalledFunction& called, detail::WaitingCall call,
                           const CallArrival& arrival, const std::exception_ptr& error) {
-  // The node owns this object, and the call that is parked keeps the node alive.
+  // The node owns this object, and the call that is parked keeps the node and `called` alive.
   auto run_again = [this, node = arrival.node, bytes = arrival.bytes,
-                    again = CalledFunction(called)](detail::WaitingCall parked) mutable {
+                    &again = called](detail::WaitingCall parked) {
     const auto now = environment_.counters.unknown().stopwatch().ticks();
     admit(again, parked, {.node = node, .at = now, .bytes = bytes});
   };

@@ -71,7 +71,7 @@ class CallDispatcher final : public CallSink {
   template <class Call>
   void run(std::shared_ptr<detail::ExposedFunction> function, Call& call,
            const std::shared_ptr<LocalNode>& node, bool limited);
-  void park(const CalledFunction& called, detail::WaitingCall call, const CallArrival& arrival,
+  void park(CalledFunction& called, detail::WaitingCall call, const CallArrival& arrival,
             const std::exception_ptr& error);
   void reject(const CalledFunction& called, detail::IncomingCall& call, const CallArrival& arrival,
               const std::exception_ptr& error);

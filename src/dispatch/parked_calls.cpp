@@ -8,49 +8,64 @@ ParkedCalls::ParkedCalls(std::shared_ptr<Loop> loop, std::shared_ptr<Executor> r
                          const FunctionTable& functions)
     : loop_(std::move(loop)), runner_(std::move(runner)), functions_(functions) {}
 
-// The caller must hold the mutex.
-template <class Which>
-std::vector<ParkedCalls::Call> ParkedCalls::take_if(const Which& which) {
-  std::vector<Call> taken;
-  std::vector<Call> others;
-  for (Call& call : calls_)
-    (which(call) ? taken : others).push_back(std::move(call));
-  calls_ = std::move(others);
-  return taken;
-}
-
 bool ParkedCalls::park(const std::string& function, detail::WaitingCall& call, RunAgain again) {
-  std::vector<Call> ready;
-  std::vector<Call> cancelled;  // destroyed without the lock
+  bool cancelled = false;
+  std::uint64_t number = 0;
   {
     const std::lock_guard lock(mutex_);
-    if (calls_.size() >= kMost) {
-      cancelled = take_if([](const Call& entry) { return entry.call.cancelled(); });
-    }
     if (calls_.size() >= kMost || loop_->now() >= end_) return false;
     // If the function was exposed after the caller looked, exposed() has already looked for calls.
-    auto& to = functions_.find(function) ? ready : calls_;
-    to.push_back({function, std::move(call), std::move(again)});
+    if (!functions_.find(function)) {
+      number = next_++;
+      auto hook = std::make_unique<Hook>(weak_from_this(), number);
+      cancelled = !hook->attach(detail::ContextAccess::call(call.context()));
+      const auto line = lines_.try_emplace(function).first;
+      line->second.insert(number);
+      calls_.try_emplace(number, Call{std::move(call), std::move(again), std::move(hook), line});
+      if (!cancelled) return true;
+    }
   }
-  run(std::move(ready));
+  if (cancelled) {
+    drop(number);
+  } else {
+    run_one(std::move(call), std::move(again));
+  }
   return true;
 }
 
+// A call that waits was cancelled.
+void ParkedCalls::drop(std::uint64_t number) {
+  Calls::node_type dropped;  // destroyed without the lock
+  const std::lock_guard lock(mutex_);
+  const auto at = calls_.find(number);
+  if (at == calls_.end()) return;
+  const auto line = at->second.line;
+  line->second.erase(number);
+  if (line->second.empty()) lines_.erase(line);
+  dropped = calls_.extract(at);
+}
+
 void ParkedCalls::exposed(std::string_view function) {
-  std::vector<Call> ready;
+  Calls ready;
   {
     const std::lock_guard lock(mutex_);
-    ready = take_if([function](const Call& entry) { return entry.function == function; });
+    const auto line = lines_.find(function);
+    if (line == lines_.end()) return;
+    for (const std::uint64_t number : line->second)
+      ready.insert(calls_.extract(number));
+    lines_.erase(line);
   }
   run(std::move(ready));
 }
 
-void ParkedCalls::run(std::vector<Call> calls) {
-  for (Call& entry : calls) {
-    runner_->post([again = std::move(entry.again), call = std::move(entry.call)]() mutable {
-      again(std::move(call));
-    });
-  }
+void ParkedCalls::run(Calls calls) {
+  for (auto& [number, entry] : calls)
+    run_one(std::move(entry.call), std::move(entry.again));
+}
+
+void ParkedCalls::run_one(detail::WaitingCall call, RunAgain again) {
+  runner_->post(
+      [again = std::move(again), call = std::move(call)]() mutable { again(std::move(call)); });
 }
 
 void ParkedCalls::expect_functions_until(TimePoint end) {
@@ -60,10 +75,11 @@ void ParkedCalls::expect_functions_until(TimePoint end) {
   timer_ = loop_->schedule(end, [weak = weak_from_this()] {
     const auto self = weak.lock();
     if (!self) return;
-    std::vector<Call> late;
+    Calls late;
     {
       const std::lock_guard waiting(self->mutex_);
       late.swap(self->calls_);
+      self->lines_.clear();
     }
     self->run(std::move(late));
   });
@@ -75,14 +91,15 @@ std::size_t ParkedCalls::size() const {
 }
 
 void ParkedCalls::close(const std::exception_ptr& error) {
-  std::vector<Call> calls;
+  Calls calls;
   {
     const std::lock_guard lock(mutex_);
     end_ = TimePoint::min();
     if (timer_ != 0) loop_->cancel(timer_);
     calls.swap(calls_);
+    lines_.clear();
   }
-  for (Call& entry : calls)
+  for (auto& [number, entry] : calls)
     entry.call.refuse(error);
 }
 

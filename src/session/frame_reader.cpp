@@ -36,7 +36,7 @@ void FrameReader::reset() {
   direct_ = Direct::none;
   direct_rest_ = {};
   direct_skip_ = 0;
-  large_frame_ = std::vector<Word>();
+  large_frame_ = {};
 }
 
 std::span<const std::span<std::byte>> FrameReader::buffers(Round& round) {
@@ -76,12 +76,34 @@ bool FrameReader::take(Round& round, std::size_t bytes) {
   const std::size_t skipped = std::min<std::uint64_t>(bytes - direct, direct_skip_);
   direct_skip_ -= skipped;
   round.rest_ = round.scratch_.first(round.rest_.size() + bytes - direct - skipped);
-  if (direct_ != Direct::none && direct_rest_.empty() && direct_skip_ == 0) finish_direct(round);
-  while (!round.is_over() && consume(round)) {
+  if (direct_ == Direct::frame) {
+    fill_large_frame(round);
+  } else if (direct_ == Direct::chunk && direct_rest_.empty() && direct_skip_ == 0) {
+    finish_direct(round);
   }
-  if (round.is_over()) return false;
+  consume_all(round);
+  return full && !round.is_over();
+}
+
+void FrameReader::go_on(Round& round, std::span<const std::byte> unread) {
+  if (unread.empty()) {
+    std::copy(partial_.begin(), partial_.end(), round.scratch_.begin());
+    unread = round.scratch_.first(partial_.size());
+    partial_.clear();
+  }
+  round.rest_ = unread;
+  consume_all(round);
+}
+
+// Takes frames from the unread bytes until the rest is not a whole frame, or the turn is over.
+void FrameReader::consume_all(Round& round) {
+  while (!round.is_over() && consume(round)) {
+    round.turn.count_message();
+    if (round.turn.is_over() && direct_ == Direct::none && !round.rest_.empty()) return;
+  }
+  if (round.is_over()) return;
   partial_.assign(round.rest_.begin(), round.rest_.end());
-  return full;
+  round.rest_ = {};
 }
 
 // Takes one frame from the unread bytes. Returns whether there was one.
@@ -97,11 +119,12 @@ bool FrameReader::consume(Round& round) {
                          ? "the bytes received are not a batchrpc frame"
                          : "a frame of " + std::to_string(*words * sizeof(Word)) +
                                " bytes is larger than the limit of " + std::to_string(limit) +
-                               " (NodeOptions::limits.max_frame_bytes)");
+                               (open_ ? " (NodeOptions::limits.max_frame_bytes)"
+                                      : " for frames before the hello"));
   }
   const std::size_t size = *words * sizeof(Word);
   if (size > kLargeFrameBytes) {
-    begin_large_frame(*words, round);
+    begin_large_frame(size, round);
     return direct_ == Direct::none;
   }
   if (round.rest_.size() < size) return false;
@@ -115,6 +138,7 @@ bool FrameReader::consume(Round& round) {
       behind += wire::padded(payload);
     }
     if (behind > wire::kInlinePayloadBytes) throw BadMessage("inline payloads are too large");
+    if (!open_) check_before_hello(size + behind);  // so it is not kept until all of it has come
     if (round.rest_.size() < size + behind) return false;
   }
   const auto payloads = round.rest_.subspan(size, behind);
@@ -127,16 +151,28 @@ bool FrameReader::consume(Round& round) {
   return true;
 }
 
-// Has the rest of a large frame read into a buffer of its own.
-void FrameReader::begin_large_frame(std::size_t words, Round& round) {
-  large_frame_.resize(words);
-  const auto target = std::as_writable_bytes(std::span(large_frame_));
-  const std::size_t there = std::min(target.size(), round.rest_.size());
-  std::copy_n(round.rest_.begin(), there, target.begin());
-  round.rest_ = round.rest_.subspan(there);
+// Has the rest of a large frame read into memory of its own.
+void FrameReader::begin_large_frame(std::size_t bytes, Round& round) {
+  large_frame_bytes_ = bytes;
   direct_ = Direct::frame;
-  direct_rest_ = target.subspan(there);
-  if (direct_rest_.empty()) finish_direct(round);
+  direct_rest_ = {};
+  fill_large_frame(round);
+}
+
+// Takes more of the large frame from the unread bytes. Its memory grows with what has come: a peer
+// that only announces a frame costs little.
+void FrameReader::fill_large_frame(Round& round) {
+  std::size_t have = large_frame_.capacity() - direct_rest_.size();
+  while (direct_rest_.empty() && have < large_frame_bytes_) {
+    const std::size_t there = std::min(large_frame_bytes_ - have, round.rest_.size());
+    large_frame_.grow(have, have + std::max<std::size_t>(there, 1), large_frame_bytes_);
+    const std::span memory(large_frame_.data(), large_frame_.capacity());
+    std::copy_n(round.rest_.begin(), there, memory.begin() + static_cast<std::ptrdiff_t>(have));
+    round.rest_ = round.rest_.subspan(there);
+    have += there;
+    direct_rest_ = memory.subspan(have);
+  }
+  if (have == large_frame_bytes_) finish_direct(round);
 }
 
 void FrameReader::begin_chunk(const wire::FrameHeader& header, Round& round) {
@@ -169,8 +205,10 @@ void FrameReader::finish_direct(Round& round) {
     return;
   }
   round.large_frame_ = std::exchange(large_frame_, {});
-  round.frame_ = std::as_bytes(std::span(round.large_frame_));
-  const wire::FrameView frame = wire::parse_frame(round.large_frame_);
+  round.frame_ = std::span(round.large_frame_.data(), large_frame_bytes_);
+  const wire::FrameView frame =
+      wire::parse_frame({reinterpret_cast<const Word*>(round.large_frame_.data()),
+                         large_frame_bytes_ / sizeof(Word)});
   if ((frame.header.flags & wire::kInlinePayloads) != 0 ||
       frame.header.kind == wire::FrameKind::chunk) {
     throw BadMessage("a large frame must not have inline payloads or be a chunk");
@@ -183,11 +221,9 @@ void FrameReader::finish_direct(Round& round) {
 void FrameReader::deliver(const wire::FrameView& frame, std::span<const std::byte> payloads,
                           Round& round) {
   if (!open_) {
-    bytes_before_hello_ += frame.words.size_bytes() + payloads.size();
-    if (bytes_before_hello_ > limits_.before_hello_bytes) {
-      throw BadMessage("more than " + std::to_string(limits_.before_hello_bytes) +
-                       " bytes arrived before a hello");
-    }
+    const std::uint64_t bytes = frame.words.size_bytes() + payloads.size();
+    check_before_hello(bytes);
+    bytes_before_hello_ += bytes;
   }
   std::vector<Bytes> views;
   if ((frame.header.flags & wire::kInlinePayloads) != 0) {
@@ -198,6 +234,13 @@ void FrameReader::deliver(const wire::FrameView& frame, std::span<const std::byt
     }
   }
   round.sink_.on_frame(frame, views);
+}
+
+// Checks that a peer that is not known yet may send so many bytes more.
+void FrameReader::check_before_hello(std::uint64_t bytes) const {
+  if (bytes <= limits_.before_hello_bytes - bytes_before_hello_) return;
+  throw BadMessage("more than " + std::to_string(limits_.before_hello_bytes) +
+                   " bytes arrived before a hello");
 }
 
 }  // namespace batchrpc

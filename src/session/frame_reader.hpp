@@ -7,19 +7,23 @@
 #include <vector>
 
 #include "session/frame_sink.hpp"
+#include "session/growing_bytes.hpp"
+#include "session/read_turn.hpp"
 #include "wire/frame.hpp"
 
 namespace batchrpc {
 
 /// The most bytes that a peer may send.
 struct ConnectionLimits {
-  std::uint64_t before_hello_bytes = 64 * 1024;  ///< of all frames before the peer is known
+  /// Of all frames before the peer is known, and of each of them.
+  std::uint64_t before_hello_bytes = 64 * 1024;
   std::uint64_t frame_bytes = 64 * 1024 * 1024;  ///< the largest frame, with inline payloads
 };
 
 /// Finds the frames and chunks in the bytes of a stream, and hands them to a FrameSink. Keeps the
 /// incomplete frame between two reads, and has the bytes of chunks and large frames read directly
-/// to their place. Not thread-safe.
+/// to their place. Stops between two frames when the turn of its connection is over. Not
+/// thread-safe.
 class FrameReader {
  public:
   /// One round of reading, with a buffer that is only lent for the round. Over when the stream is
@@ -35,9 +39,14 @@ class FrameReader {
     [[nodiscard]] bool is_over() const noexcept {
       return given_back_ || reader_.streams_ != stream_;
     }
-    /// Ends the round while the sink handles a frame: the unread rest is read in another round.
+    /// Ends the round while the sink handles a frame: go_on() handles the rest in another round.
     /// Returns false if the round was over already.
     bool give_back();
+    /// How much it may still handle; unlimited unless it is set.
+    ReadTurn turn{};
+    /// What lay in the buffer and was not handled when the turn was over. Empty if the reader keeps
+    /// the rest, which is not a whole frame.
+    [[nodiscard]] std::span<const std::byte> unread() const noexcept { return rest_; }
     /// Returns the frame that is being consumed, and all bytes behind it. Empty if there is none.
     [[nodiscard]] std::span<const std::byte> frame() const noexcept { return frame_; }
 
@@ -54,7 +63,7 @@ class FrameReader {
     std::array<std::byte, 8> padding_{};             // padding is read here
     std::span<const std::byte> rest_{};              // read, but not consumed
     std::span<const std::byte> frame_{};
-    std::vector<Word> large_frame_{};  // the same, if the frame bypassed the buffer
+    GrowingBytes large_frame_{};  // the same, if the frame bypassed the buffer
   };
 
   explicit FrameReader(ConnectionLimits limits) noexcept : limits_(limits) {}
@@ -69,13 +78,19 @@ class FrameReader {
   /// `bytes` bytes were read into buffers(): hands the complete frames to the sink. Returns whether
   /// the buffers were full, so that there may be more to read. Throws BadMessage.
   bool take(Round& round, std::size_t bytes);
+  /// Hands on the frames in what another round has left: `unread`, which lies in the buffer of this
+  /// round, or what was given back. Throws BadMessage.
+  void go_on(Round& round, std::span<const std::byte> unread);
 
  private:
+  void consume_all(Round& round);
   bool consume(Round& round);
-  void begin_large_frame(std::size_t words, Round& round);
+  void begin_large_frame(std::size_t bytes, Round& round);
+  void fill_large_frame(Round& round);
   void begin_chunk(const wire::FrameHeader& header, Round& round);
   void finish_direct(Round& round);
   void deliver(const wire::FrameView& frame, std::span<const std::byte> payloads, Round& round);
+  void check_before_hello(std::uint64_t bytes) const;
 
   const ConnectionLimits limits_;
   bool open_ = false;
@@ -92,7 +107,8 @@ class FrameReader {
   std::span<std::byte> direct_rest_;
   std::uint64_t direct_skip_ = 0;  // padding behind them, or all of a dropped chunk
   wire::FrameHeader chunk_;
-  std::vector<Word> large_frame_;
+  GrowingBytes large_frame_;
+  std::size_t large_frame_bytes_ = 0;  // of the whole frame, as announced
 };
 
 }  // namespace batchrpc

@@ -12,7 +12,7 @@ class HeldBytes {
  public:
   struct Part {
     std::uint64_t calls = 0;
-    std::uint64_t replies = 0;
+    std::uint64_t replies = 0;  ///< also of credits for the peer's calls
   };
 
   void add(const Part& part) noexcept {

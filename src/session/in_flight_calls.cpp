@@ -24,13 +24,20 @@ std::size_t InFlightCalls::bucket_of(std::uint64_t id) const noexcept {
   return (id * odd_multiplier()) >> (64 - std::countr_zero(buckets_.size()));
 }
 
+void InFlightCalls::link(Link& first, detail::CallState& call) noexcept {
+  call.next_kept_ = first;
+  if (first != nullptr) first->link_to_it_ = &call.next_kept_;
+  call.link_to_it_ = &first;
+  first = &call;
+}
+
 void InFlightCalls::resize(std::size_t buckets) {
   auto old = std::exchange(buckets_, std::vector<Link>(buckets));
   for (Link call : old) {
     while (call != nullptr) {
-      Link& first = buckets_[bucket_of(call->id)];
-      const Link next = std::exchange(call->next_kept_, first);
-      first = std::exchange(call, next);
+      const Link next = call->next_kept_;
+      link(buckets_[bucket_of(call->id)], *call);
+      call = next;
     }
   }
 }
@@ -40,34 +47,29 @@ bool InFlightCalls::add(detail::CallState& call) {
   if (closed_) return false;
   if (size_ >= buckets_.size()) resize(buckets_.empty() ? kFewestBuckets : 2 * buckets_.size());
   ++size_;
-  Link& first = buckets_[bucket_of(call.id)];
-  call.next_kept_ = std::exchange(first, &call);
+  link(buckets_[bucket_of(call.id)], call);
   return true;
 }
 
 void InFlightCalls::remove(const detail::CallState& call) {
   const std::lock_guard lock(mutex_);
-  if (size_ == 0) return;
-  Link* link = &buckets_[bucket_of(call.id)];
-  while (*link != nullptr && *link != &call)
-    link = &(*link)->next_kept_;
-  if (*link != nullptr) unlink(*link);
+  if (call.link_to_it_ != nullptr) unlink(**call.link_to_it_);
 }
 
 detail::Ref<detail::CallState> InFlightCalls::take(std::uint64_t id) {
   const std::lock_guard lock(mutex_);
-  if (size_ == 0) return nullptr;
-  Link* link = &buckets_[bucket_of(id)];
-  while (*link != nullptr && (*link)->id != id)
-    link = &(*link)->next_kept_;
-  if (*link == nullptr) return nullptr;
-  auto call = detail::Ref<detail::CallState>::share(**link);
-  unlink(*link);
+  if (buckets_.empty()) return nullptr;
+  Link at = buckets_[bucket_of(id)];
+  while (at != nullptr && at->id != id)
+    at = at->next_kept_;
+  if (at == nullptr) return nullptr;
+  auto call = detail::Ref<detail::CallState>::share(*at);
+  unlink(*at);
   return call;
 }
 
-// Takes the lock. Closes the table if `and_close` is true. The order does not depend on the hash.
-std::vector<detail::Ref<detail::CallState>> InFlightCalls::list(bool and_close) {
+// The order does not depend on the hash.
+std::vector<detail::Ref<detail::CallState>> InFlightCalls::all() {
   std::vector<detail::Ref<detail::CallState>> all;
   {
     const std::lock_guard lock(mutex_);
@@ -76,20 +78,65 @@ std::vector<detail::Ref<detail::CallState>> InFlightCalls::list(bool and_close) 
       for (; call != nullptr; call = call->next_kept_)
         all.push_back(detail::Ref<detail::CallState>::share(*call));
     }
-    if (and_close) {
-      closed_ = true;
-      size_ = 0;
-      buckets_ = std::vector<Link>();
-    }
   }
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a->id < b->id; });
   return all;
 }
 
+void InFlightCalls::close() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(closed_, true)) return;
+  Link list = nullptr;
+  for (Link call : buckets_) {
+    while (call != nullptr) {
+      const Link next = std::exchange(call->next_kept_, list);
+      list = std::exchange(call, next);
+    }
+  }
+  buckets_ = std::vector<Link>();
+  left_ = sorted(list, size_);
+  for (Link* link = &left_; *link != nullptr; link = &(*link)->next_kept_)
+    (*link)->link_to_it_ = link;
+}
+
+detail::Ref<detail::CallState> InFlightCalls::take_next() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (left_ == nullptr) return nullptr;
+  auto call = detail::Ref<detail::CallState>::share(*left_);
+  unlink(*call);
+  return call;
+}
+
+// Merges two lists, each sorted by id.
+InFlightCalls::Link InFlightCalls::merge(Link one, Link other) noexcept {
+  Link first = nullptr;
+  Link* end = &first;
+  while (one != nullptr && other != nullptr) {
+    Link& least = other->id < one->id ? other : one;
+    *end = least;
+    end = &least->next_kept_;
+    least = least->next_kept_;
+  }
+  *end = one != nullptr ? one : other;
+  return first;
+}
+
+// Sorts a list of `size` calls by id, without memory.
+InFlightCalls::Link InFlightCalls::sorted(Link list, std::size_t size) noexcept {
+  if (size < 2) return list;
+  Link* cut = &list;
+  for (std::size_t i = 0; i < size / 2; ++i)
+    cut = &(*cut)->next_kept_;
+  const Link rest = std::exchange(*cut, nullptr);
+  const Link first = sorted(list, size / 2);
+  return merge(first, sorted(rest, size - size / 2));
+}
+
 // Frees the memory of a burst of calls.
-void InFlightCalls::unlink(Link& link) {
+void InFlightCalls::unlink(detail::CallState& call) noexcept {
   constexpr std::size_t kKept = 4096;
-  link = std::exchange(link->next_kept_, nullptr);
+  if (call.next_kept_ != nullptr) call.next_kept_->link_to_it_ = call.link_to_it_;
+  *std::exchange(call.link_to_it_, nullptr) = std::exchange(call.next_kept_, nullptr);
   if (--size_ == 0 && buckets_.size() > kKept) buckets_ = std::vector<Link>();
 }
 

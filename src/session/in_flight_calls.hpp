@@ -15,27 +15,33 @@ namespace batchrpc {
 class InFlightCalls {
  public:
   /// Adds a call. False when the table is closed. Lookups find one of several calls with the same
-  /// id.
+  /// id, which cost no more than others.
   [[nodiscard]] bool add(detail::CallState& call);
   /// Removes the call. Does nothing for a call that is not in the table.
   void remove(const detail::CallState& call);
   /// Removes and returns the call; null: there is none.
   [[nodiscard]] detail::Ref<detail::CallState> take(std::uint64_t id);
   /// Returns all calls, sorted by id.
-  [[nodiscard]] std::vector<detail::Ref<detail::CallState>> all() { return list(false); }
-  /// Removes and returns all calls, sorted by id. No more can be added.
-  [[nodiscard]] std::vector<detail::Ref<detail::CallState>> close() { return list(true); }
+  [[nodiscard]] std::vector<detail::Ref<detail::CallState>> all();
+  /// No more calls can be added. Those that are left are taken with take_next(). Takes no memory.
+  void close() noexcept;
+  /// Removes and returns the call with the smallest id. Null: there is none, or the table is not
+  /// closed.
+  [[nodiscard]] detail::Ref<detail::CallState> take_next() noexcept;
 
  private:
   using Link = detail::CallState*;
 
   [[nodiscard]] std::size_t bucket_of(std::uint64_t id) const noexcept;
-  [[nodiscard]] std::vector<detail::Ref<detail::CallState>> list(bool and_close);
+  static void link(Link& first, detail::CallState& call) noexcept;
+  [[nodiscard]] static Link merge(Link one, Link other) noexcept;
+  [[nodiscard]] static Link sorted(Link list, std::size_t size) noexcept;
   void resize(std::size_t buckets);
-  void unlink(Link& link);
+  void unlink(detail::CallState& call) noexcept;
 
   std::mutex mutex_;           // guards the members below
   std::vector<Link> buckets_;  // A power of two. Each bucket is a list by CallState::next_kept_.
+  Link left_ = nullptr;        // those that were left when it was closed, sorted by id
   std::size_t size_ = 0;
   bool closed_ = false;
 };

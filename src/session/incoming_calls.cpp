@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <utility>
 
 #include "batchrpc/base/error.hpp"
@@ -21,7 +20,8 @@ namespace batchrpc {
 IncomingCalls::IncomingCalls(std::shared_ptr<SessionLink> link)
     : link_(std::move(link)),
       sink_(link_->parts().calls),
-      reply_limit_(link_->options().limits.max_outstanding_bytes) {}
+      reply_limit_(link_->options().limits.max_outstanding_bytes),
+      budget_(link_->options().limits) {}
 
 // --- functions
 
@@ -61,14 +61,29 @@ std::optional<CallOrder::Key> IncomingCalls::ordering_key_of(const CalledFunctio
   }
 }
 
+// Whether a call is refused before its function is looked at. `bytes`: what it would take here.
+inline bool IncomingCalls::refuses(const CalledFunction& function, const wire::FrameView& frame,
+                                   std::uint64_t bytes) {
+  return refuses_for_replies(function, frame) || (!budget_.of(function.of_program).fits(bytes) &&
+                                                  refuses_for_memory(function, frame, bytes));
+}
+
 void IncomingCalls::take(const wire::FrameView& frame, std::vector<Bytes>& payloads) {
   CalledFunction& function = function_of(frame);
   if (!order_.empty()) {
     if (const auto key = ordering_key_of(function, frame); key && order_.has(*key)) {
+      const auto bytes =
+          detail::bytes_of_kept_call(frame.words.size_bytes(), bytes_of(payloads), payloads.size());
+      if (refuses(function, frame, bytes)) return;
       detail::own_payloads(payloads);
-      order_.append(*key, {.words = {frame.words.begin(), frame.words.end()},
-                           .payloads = std::move(payloads),
-                           .deadline = deadline_of(frame)});
+      detail::ByteCharge charge(budget_.of(function.of_program));
+      charge.set(bytes);
+      order_.append(*key, frame.header.id,
+                    {.words = {frame.words.begin(), frame.words.end()},
+                     .payloads = std::move(payloads),
+                     .deadline = deadline_of(frame),
+                     .kept = {},
+                     .charge = std::move(charge)});
       const std::uint64_t limit = link_->options().limits.max_payload_bytes;
       if (order_.waiting_bytes() > limit) {
         throw BadMessage(std::to_string(order_.waiting_bytes()) +
@@ -85,11 +100,20 @@ void IncomingCalls::take(const wire::FrameView& frame, std::vector<Bytes>& paylo
 void IncomingCalls::expect(const wire::FrameView& frame, PayloadAssembler& assembler) {
   CalledFunction& function = function_of(frame);
   const std::uint64_t id = frame.header.id;
+  const std::uint64_t bytes = assembler.size_of(frame);
+  const auto kept =
+      detail::bytes_of_kept_call(frame.words.size_bytes(), bytes, frame.payload_sizes.size());
+  if (refuses(function, frame, kept)) {
+    assembler.refuse(frame);
+    // The sender of a notification learns of no refusal, and must not wait for ever.
+    if ((frame.header.flags & wire::kNoReply) != 0) send_credit(id, wire::kAllCredit);
+    return;
+  }
   const auto deadline = deadline_of(frame);
-  assembler.begin(frame, deadline, nullptr);
+  detail::ByteCharge charge(budget_.of(function.of_program));
+  charge.set(kept);
+  assembler.begin(frame, deadline, nullptr, std::move(charge));
   if (const auto key = ordering_key_of(function, frame)) order_.reserve(*key, id);
-  const auto& sizes = frame.payload_sizes;  // begin() has checked that the sum does not overflow
-  const auto bytes = std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});
   auto gate = std::make_shared<FlowControl>(weak_from_this(), id, bytes);
   detail::ReceivePlan plan = announce(function, frame, deadline, gate);
   if (plan.held) gate->hold();
@@ -118,7 +142,7 @@ void IncomingCalls::take_whole(PayloadAssembler::Whole call) {
   const wire::FrameView frame = wire::parse_frame(call.words);
   const auto key = ordering_key_of(function_of(frame), frame);
   if (!key) return dispatch_late(std::move(call));
-  order_.fill(*key, frame.header.id, std::move(call));
+  order_.fill(frame.header.id, std::move(call));
   run_in_turn(*key);
 }
 
@@ -126,7 +150,7 @@ void IncomingCalls::give_up(const PayloadAssembler::Whole& call) {
   const wire::FrameView frame = wire::parse_frame(call.words);
   const auto key = ordering_key_of(function_of(frame), frame);
   if (!key) return;
-  order_.give_up(*key, frame.header.id);
+  order_.give_up(frame.header.id);
   run_in_turn(*key);
 }
 
@@ -153,8 +177,10 @@ std::optional<TimePoint> IncomingCalls::deadline_of(const wire::FrameView& frame
                                               const wire::FrameView& frame,
                                               std::vector<Bytes>& payloads,
                                               std::optional<TimePoint> deadline) {
-  if (refuses_for_replies(function, frame)) return;
-  detail::CallArguments arguments{.segment = frame.segment(), .payloads = std::move(payloads)};
+  if (refuses(function, frame, frame.words.size_bytes())) return;
+  detail::CallArguments arguments{.segment = frame.segment(),
+                                  .payloads = std::move(payloads),
+                                  .charge = detail::ByteCharge(budget_.of(function.of_program))};
   detail::ArrivedCall call(*this, frame.header.id, (frame.header.flags & wire::kNoReply) == 0,
                            context_of(function, frame, deadline), arguments);
   hand_over(function, std::move(call));
@@ -169,7 +195,8 @@ void IncomingCalls::dispatch_late(PayloadAssembler::Whole whole) {
   if (refuses_for_replies(function, frame)) return;
   detail::CallArguments arguments{.segment = frame.segment(),
                                   .payloads = std::move(whole.payloads),
-                                  .receive_plan = std::move(whole.kept)};
+                                  .receive_plan = std::move(whole.kept),
+                                  .charge = std::move(whole.charge)};
   detail::ArrivedCall call(*this, frame.header.id, wants_reply,
                            context_of(function, frame, whole.deadline), arguments);
   if (!call.is_late()) return hand_over(function, std::move(call));
@@ -209,11 +236,17 @@ void IncomingCalls::refuse_waiting(const std::exception_ptr& error,
 
 void IncomingCalls::close() {
   caller_gone_ = true;
-  for (const auto& call : in_flight_.close()) {
+  in_flight_.close();
+  while (const auto call = in_flight_.take_next()) {
     if (call->id < CallTable::kNotifications) call->cancel();
   }
-  for (const CallOrder::Key& key : order_.give_up())
-    run_in_turn(key);
+  order_.give_up();
+  while (const auto key = order_.any_key()) {
+    try {
+      run_in_turn(*key);
+    } catch (const std::exception&) {  // NOLINT: the notification was wrong, or there is no memory
+    }
+  }
 }
 
 std::string IncomingCalls::answering_functions() {

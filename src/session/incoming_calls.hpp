@@ -12,6 +12,7 @@
 #include "batchrpc/call/receive_plan.hpp"
 #include "batchrpc/call/running_call.hpp"
 #include "call/incoming_call.hpp"
+#include "session/call_budget.hpp"
 #include "session/call_order.hpp"
 #include "session/call_sink.hpp"
 #include "session/in_flight_calls.hpp"
@@ -84,8 +85,14 @@ class IncomingCalls final : public detail::ReplySink,
                 std::vector<Bytes>& payloads, std::optional<TimePoint> deadline);
   void dispatch_late(PayloadAssembler::Whole call);
   void hand_over(CalledFunction& function, detail::ArrivedCall&& call);
+  [[nodiscard]] bool refuses(const CalledFunction& function, const wire::FrameView& frame,
+                             std::uint64_t bytes);
+  [[nodiscard]] bool refuses_for_memory(const CalledFunction& function,
+                                        const wire::FrameView& frame, std::uint64_t bytes);
   [[nodiscard]] bool refuses_for_replies(const CalledFunction& function,
                                          const wire::FrameView& frame);
+  std::uint64_t refuse(const CalledFunction& function, const wire::FrameView& frame,
+                       const std::string& why);
   [[nodiscard]] detail::ReceivePlan announce(CalledFunction& function, const wire::FrameView& frame,
                                              std::optional<TimePoint> deadline,
                                              const std::shared_ptr<FlowControl>& gate);
@@ -105,6 +112,7 @@ class IncomingCalls final : public detail::ReplySink,
       functions_;                  // By number. While a handler waits, more functions may be added.
   std::size_t defined_bytes_ = 0;  // the bytes of their names and signatures
   std::uint64_t refused_bytes_ = 0;  // the bytes of refusals since a call was last admitted
+  const CallBudget budget_;
   CallOrder order_;
   bool caller_gone_ = false;
   InFlightCalls in_flight_;

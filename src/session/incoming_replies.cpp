@@ -148,26 +148,61 @@ bool IncomingCalls::refuses_for_replies(const CalledFunction& function,
   }
   if ((frame.header.flags & wire::kNoReply) != 0) return false;
   if (!function.of_program) return false;
-  const auto error = wire::error_frame(
-      frame.header.id,
-      std::make_exception_ptr(Overloaded(
-          "'" + function.shown + "' was not run: " + std::to_string(held) +
-          " bytes of replies are waiting for their caller to read them, and the limit is " +
-          std::to_string(reply_limit_) + " (NodeOptions::limits.max_outstanding_bytes)")));
-  const std::size_t bytes = error.size() * sizeof(Word);
-  refused_bytes_ += bytes;
-  const bool is_too_much = refused_bytes_ > kRefusalBytes;
-  if (FunctionCounters* const counters = sink_.counters_of(function)) {
-    counters->began(frame.words.size_bytes());
-    counters->failed(ErrorCode::overloaded, is_too_much ? 0 : bytes);
-  }
-  if (is_too_much) {
+  refused_bytes_ +=
+      refuse(function, frame,
+             std::to_string(held) +
+                 " bytes of replies are waiting for their caller to read them, and the limit is " +
+                 std::to_string(reply_limit_) + " (NodeOptions::limits.max_outstanding_bytes)");
+  if (refused_bytes_ > kRefusalBytes) {
     throw BadMessage("it keeps calling but does not read its replies, of which " +
                      std::to_string(held) +
                      " bytes are waiting (NodeOptions::limits.max_outstanding_bytes)");
   }
-  link_->send(error);
   return true;
+}
+
+// Whether a call is refused because this node holds too much of the peer's calls. Throws BadMessage
+// for messages of the library, which no honest peer sends in such numbers.
+bool IncomingCalls::refuses_for_memory(const CalledFunction& function, const wire::FrameView& frame,
+                                       std::uint64_t bytes) {
+  const detail::ByteBudget& budget = budget_.of(function.of_program);
+  if (budget.fits(bytes)) return false;
+  const std::string why = "the unfinished calls of " + link_->peer_name() + " take " +
+                          std::to_string(budget.used()) + " bytes at this node, and " +
+                          std::to_string(bytes) + " more are beyond the limit of " +
+                          std::to_string(budget.limit());
+  if (function.of_program) {
+    refuse(function, frame, why + " (twice NodeOptions::limits.max_outstanding_bytes)");
+  } else if ((frame.header.flags & wire::kNoReply) == 0) {
+    link_->send(wire::error_frame(frame.header.id, std::make_exception_ptr(Overloaded(why))));
+  } else if (bytes <= budget.limit() && budget.used() <= 2 * budget.limit()) {
+    return false;  // calls that want a reply are refused, so they cannot fill what is beyond
+  } else {
+    throw BadMessage(why + " for messages of the library");
+  }
+  return true;
+}
+
+// Does not run a call of the program: answers it with Overloaded, or logs that a notification is
+// dropped. Returns the bytes of the answer.
+std::uint64_t IncomingCalls::refuse(const CalledFunction& function, const wire::FrameView& frame,
+                                    const std::string& why) {
+  const std::string text = "'" + function.shown + "' was not run: " + why;
+  std::vector<Word> error;
+  if ((frame.header.flags & wire::kNoReply) == 0) {
+    error = wire::error_frame(frame.header.id, std::make_exception_ptr(Overloaded(text)));
+  } else {
+    link_->parts().log_limits.dropped_notifications.write(
+        link_->parts().log, LogLevel::warning, link_->loop()->now(),
+        "a notification from " + link_->peer_name() + " was dropped: " + text);
+  }
+  const std::uint64_t bytes = error.size() * sizeof(Word);
+  if (FunctionCounters* const counters = sink_.counters_of(function)) {
+    counters->began(frame.words.size_bytes());
+    counters->failed(ErrorCode::overloaded, bytes);
+  }
+  if (!error.empty()) link_->send(error);
+  return bytes;
 }
 
 // --- calls that outlive their message

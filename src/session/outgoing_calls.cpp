@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <new>
 #include <utility>
 
 #include "batchrpc/base/error.hpp"
@@ -65,7 +66,15 @@ void OutgoingCalls::expire() {
 
 bool OutgoingCalls::cancel_call(std::uint64_t id) noexcept {
   if (link_->is_forked_copy()) return false;  // a thread of the parent may have the lock
-  std::vector<Bytes> payloads;                // destroyed without the lock
+  try {
+    return end_cancelled(id);
+  } catch (const std::bad_alloc&) {  // its promise is broken, and the peer is not told
+    return false;
+  }
+}
+
+bool OutgoingCalls::end_cancelled(std::uint64_t id) {
+  std::vector<Bytes> payloads;  // destroyed without the lock
   std::vector<Ended> ended;
   {
     const std::lock_guard lock(mutex_);
@@ -111,7 +120,10 @@ OutgoingCalls::Failed OutgoingCalls::fail_all(const MakeError& error, Guarantee 
   Failed failed;
   for (Ended& call : calls) {
     ++(call.sent ? failed.left : failed.not_sent);
-    fail(call, error(call.name(), call.sent), guarantee);
+    try {
+      fail(call, error(call.name(), call.sent), guarantee);
+    } catch (const std::bad_alloc&) {  // NOLINT: its promise is broken, and the others go on
+    }
   }
   for (CallCredit::Wait& wait : waits)
     wait.promise.set_error(error(std::string(kCreditWait), false));

@@ -115,6 +115,7 @@ class OutgoingCalls final : public detail::Submitter,
                                             const std::string& function) const;
   void keep_pace();
 
+  bool end_cancelled(std::uint64_t id);
   [[nodiscard]] std::vector<Ended> end_calls(std::vector<PendingCall> calls,
                                              std::vector<Bytes>& payloads);
   bool take_back(const PendingCall& call, std::vector<Bytes>& payloads);

@@ -61,6 +61,13 @@ class OutgoingPayloads {
   [[nodiscard]] std::size_t ungranted_bytes() const { return rest_of(ungranted_); }
   [[nodiscard]] std::size_t paused_bytes() const { return rest_of(paused_); }
 
+  /// Takes no memory, as moving would.
+  void swap(OutgoingPayloads& other) noexcept {
+    ready_.swap(other.ready_);
+    ungranted_.swap(other.ungranted_);
+    paused_.swap(other.paused_);
+  }
+
  private:
   struct Sender {
     std::uint64_t call = 0;

@@ -2,6 +2,8 @@
 
 #include <array>
 #include <deque>
+#include <new>
+#include <optional>
 #include <utility>
 
 #include "wire/frame.hpp"
@@ -55,7 +57,8 @@ void OutputQueue::append_frame(std::span<const Word> frame) {
   if (kind == wire::FrameKind::call) {
     queued_.held.calls += place.size;
     held_.add({.calls = place.size + large_bytes});
-  } else if (kind == wire::FrameKind::result || kind == wire::FrameKind::error) {
+  } else if (kind == wire::FrameKind::result || kind == wire::FrameKind::error ||
+             kind == wire::FrameKind::credit) {
     queued_.held.replies += place.size;
     held_.add({.replies = place.size + large_bytes});
   }
@@ -138,11 +141,19 @@ void OutputQueue::detach() {
 }
 
 void OutputQueue::close() {
-  // Destroyed without the lock: their memory may have the user's deleter.
-  OutgoingPayloads payloads;
-  std::deque<WriteBatch> batches;
-  std::vector<Bytes> released;
-  Watches watches;
+  // Destroyed without the lock: their memory may have the user's deleter. An empty deque takes
+  // memory. If there is none, all stays here until this is destroyed.
+  struct Rest {
+    OutgoingPayloads payloads;
+    std::deque<WriteBatch> batches;
+    std::vector<Bytes> released;
+    Watches watches;
+  };
+  std::optional<Rest> rest;
+  try {
+    rest.emplace();
+  } catch (const std::bad_alloc&) {  // NOLINT
+  }
   std::unique_lock lock(mutex_);
   state_ = State::closed;
   idle_.wait(lock, [this] { return writer_ != Writer::writing; });
@@ -150,11 +161,12 @@ void OutputQueue::close() {
   first_ = std::vector<std::byte>();
   first_written_ = 0;
   queued_ = Queued();
-  batches_.clear(batches);
-  std::swap(payloads, payloads_);
-  released.swap(released_);
-  watches.swap(watches_);
   held_.clear();
+  if (!rest) return;
+  batches_.clear(rest->batches);
+  rest->payloads.swap(payloads_);
+  rest->released.swap(released_);
+  rest->watches.swap(watches_);
   lock.unlock();
 }
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "session/output_queue.hpp"
@@ -19,8 +20,23 @@ OutputQueue::Flushed OutputQueue::flush_blocked() {
   return write_out(std::move(lock));
 }
 
-// Holds the lock, except during the writes themselves.
+// Without memory the output is incomplete, so the stream is of no more use. The reading side finds
+// its end.
 OutputQueue::Flushed OutputQueue::write_out(std::unique_lock<std::mutex> lock) {
+  try {
+    return write_all(lock);
+  } catch (const std::bad_alloc&) {
+    if (!lock.owns_lock()) lock.lock();
+    error_ = std::make_error_code(std::errc::not_enough_memory);
+    writer_ = Writer::failed;
+    if (stream_ != nullptr) stream_->shutdown();
+    idle_.notify_all();
+    return Flushed::failed;
+  }
+}
+
+// Holds the lock, except during the writes themselves.
+OutputQueue::Flushed OutputQueue::write_all(std::unique_lock<std::mutex>& lock) {
   if (stream_ == nullptr || state_ == State::closed) return Flushed::all;
   while (fill()) {
     WriteBatches::Buffers memory;

@@ -9,18 +9,18 @@
 namespace batchrpc {
 namespace {
 
-constexpr std::size_t kMaxAssemblies = 4096;
+// A payload gets its memory when this much of it has come. Peers of this library send chunks of at
+// least 16 KiB, so little is copied. A payload of this size gets its memory with its first byte.
+constexpr std::uint64_t kEnough = GrowingBytes::kLeast;
 
-std::uint64_t key_of(std::uint64_t id, bool of_reply) { return id * 2 + (of_reply ? 1 : 0); }
-
-std::uint64_t key_of(const wire::FrameHeader& chunk) {
-  return key_of(chunk.id, (chunk.flags & wire::kOfReply) != 0);
-}
+// The most refused calls whose payloads may still be coming. A sender drops the rest of a call when
+// it reads the refusal, and each call that is sent in chunks has more than 16 KiB: so a peer would
+// have to have 4 GiB under way.
+constexpr std::size_t kMostRefused = std::size_t{1} << 18;
 
 }  // namespace
 
-void PayloadAssembler::begin(const wire::FrameView& frame, std::optional<TimePoint> deadline,
-                             std::shared_ptr<detail::PayloadTarget> target) {
+std::uint64_t PayloadAssembler::size_of(const wire::FrameView& frame) const {
   std::uint64_t total = 0;
   for (const std::uint64_t size : frame.payload_sizes) {
     if (size > limit_ - total) {
@@ -29,16 +29,24 @@ void PayloadAssembler::begin(const wire::FrameView& frame, std::optional<TimePoi
     }
     total += size;
   }
-  if (assemblies_.size() >= kMaxAssemblies) {
-    throw BadMessage("too many calls with payloads at once");
-  }
+  return total;
+}
+
+void PayloadAssembler::begin(const wire::FrameView& frame, std::optional<TimePoint> deadline,
+                             std::shared_ptr<detail::PayloadTarget> target,
+                             detail::ByteCharge charge) {
+  const std::uint64_t total = size_of(frame);
   const bool of_reply = frame.header.kind == wire::FrameKind::result;
-  const auto [at, added] = assemblies_.try_emplace(key_of(frame.header.id, of_reply));
+  if (!of_reply && refused_.contains(frame.header.id)) {
+    throw BadMessage("two calls have the same id");
+  }
+  const auto [at, added] = assemblies_.try_emplace(Key{frame.header.id, of_reply});
   if (!added) throw BadMessage("two calls have the same id");
   Assembly& assembly = at->second;
   assembly.whole.words.assign(frame.words.begin(), frame.words.end());
   assembly.whole.payloads.resize(frame.payload_sizes.size());
   assembly.whole.deadline = deadline;
+  assembly.whole.charge = std::move(charge);
   assembly.target = std::move(target);
   assembly.missing = total;
   assembly.payloads.reserve(frame.payload_sizes.size());
@@ -46,18 +54,33 @@ void PayloadAssembler::begin(const wire::FrameView& frame, std::optional<TimePoi
     assembly.payloads.push_back({.size = size});
 }
 
+void PayloadAssembler::refuse(const wire::FrameView& frame) {
+  const std::uint64_t total = size_of(frame);
+  const std::uint64_t id = frame.header.id;
+  if (assemblies_.contains(Key{id, false}) || !refused_.try_emplace(id, total).second) {
+    throw BadMessage("two calls have the same id");
+  }
+  if (refused_.size() > kMostRefused) {
+    throw BadMessage("the payloads of " + std::to_string(refused_.size()) +
+                     " calls that were refused are still coming in; its sender must send a cancel "
+                     "in place of the rest");
+  }
+}
+
 void PayloadAssembler::receive(std::uint64_t call, detail::ReceivePlan receive_plan,
                                std::shared_ptr<const FlowControl> gate) {
-  const auto at = assemblies_.find(key_of(call, false));
+  const auto at = assemblies_.find(Key{call, false});
   if (at == assemblies_.end()) return;  // its function waited, and the call was dropped meanwhile
   at->second.whole.kept = std::move(receive_plan.kept);
   at->second.target = std::move(receive_plan.target);
   at->second.gate = std::move(gate);
 }
 
-// Returns the memory of a payload. Chooses it now if the payload has none yet.
+// Returns the memory of a payload. Chooses it now if the payload has none yet, and moves there what
+// was set aside.
 std::byte* PayloadAssembler::memory_of(Assembly& assembly, std::size_t index) {
-  const std::size_t size = assembly.payloads[index].size;
+  Payload& part = assembly.payloads[index];
+  const std::size_t size = part.size;
   Bytes& payload = assembly.whole.payloads[index];
   if (payload.empty()) {
     std::span<std::byte> room;
@@ -71,24 +94,37 @@ std::byte* PayloadAssembler::memory_of(Assembly& assembly, std::size_t index) {
     } else {
       payload = memory_ ? memory_->allocate(size) : Bytes::allocate(size);
     }
+    std::copy_n(part.early.data(), part.received, payload.mutable_data());
+    part.early = {};
   }
   return payload.mutable_data();
 }
 
-// Copies the early chunks to their place.
-void PayloadAssembler::settle(Assembly& assembly) {
-  for (const Early& part : assembly.early) {
-    std::byte* const memory = memory_of(assembly, part.payload);
-    std::copy_n(part.bytes.data(), part.bytes.size(), memory + part.offset);
+// Gives their memory to the payloads of which something was set aside and enough has come.
+void PayloadAssembler::settle(Assembly& assembly, std::uint64_t enough) {
+  for (std::size_t index = 0; index < assembly.payloads.size(); ++index) {
+    const Payload& payload = assembly.payloads[index];
+    if (payload.early.capacity() == 0 || payload.received < std::min(payload.size, enough))
+      continue;
+    memory_of(assembly, index);
   }
-  assembly.early.clear();
+}
+
+// The bytes of a chunk of a refused call are dropped. Throws BadMessage if there is no such call.
+void PayloadAssembler::drop_refused(const wire::FrameHeader& chunk) {
+  const auto at = refused_.find(chunk.id);
+  if (at == refused_.end() || chunk.value == 0 || chunk.value > at->second) {
+    throw BadMessage("a chunk does not belong to any call");
+  }
+  at->second -= chunk.value;
+  if (at->second == 0) refused_.erase(at);
 }
 
 std::span<std::byte> PayloadAssembler::room_for(const wire::FrameHeader& chunk) {
   const auto at = assemblies_.find(key_of(chunk));
   if (at == assemblies_.end()) {
-    if ((chunk.flags & wire::kOfReply) != 0) return {};
-    throw BadMessage("a chunk does not belong to any call");
+    if ((chunk.flags & wire::kOfReply) == 0) drop_refused(chunk);
+    return {};
   }
   Assembly& assembly = at->second;
   if (chunk.number >= assembly.payloads.size() || chunk.value == 0) {
@@ -98,44 +134,44 @@ std::span<std::byte> PayloadAssembler::room_for(const wire::FrameHeader& chunk) 
   if (chunk.value > payload.size - payload.received) {
     throw BadMessage("a chunk extends beyond its payload");
   }
-  const std::uint64_t offset = payload.received;
-  if (std::exchange(assembly.last_is_early, false)) {  // its connection broke
-    assembly.early_bytes -= assembly.early.back().bytes.size();
-    assembly.early.pop_back();
-  }
+  const std::uint64_t end = payload.received + chunk.value;
+  bool is_early = payload.size > kEnough && end < kEnough;
   if (assembly.gate) {
     if (assembly.gate->is_shut()) {
-      if (chunk.value > wire::kEagerBytes - assembly.early_bytes) {
+      is_early = true;
+      if (chunk.value > wire::kEagerBytes - std::min(wire::kEagerBytes, assembly.received)) {
         throw BadMessage("more than " + std::to_string(wire::kEagerBytes) +
                          " bytes of a call's payloads arrived before they were requested");
       }
-      assembly.early.push_back(
-          {.payload = chunk.number, .offset = offset, .bytes = Bytes::allocate(chunk.value)});
-      assembly.early_bytes += chunk.value;
-      assembly.last_is_early = true;
-      return {assembly.early.back().bytes.mutable_data(), chunk.value};
+    } else {
+      assembly.gate = nullptr;
+      settle(assembly, kEnough);
     }
-    assembly.gate = nullptr;  // it is open
-    settle(assembly);
   }
-  return {memory_of(assembly, chunk.number) + offset, chunk.value};
+  const bool has_memory = !assembly.whole.payloads[chunk.number].empty();
+  if (is_early && !has_memory) {
+    payload.early.grow(payload.received, end, payload.size);
+    return {payload.early.data() + payload.received, chunk.value};
+  }
+  return {memory_of(assembly, chunk.number) + payload.received, chunk.value};
 }
 
 std::optional<PayloadAssembler::Whole> PayloadAssembler::finish(const wire::FrameHeader& chunk) {
   const auto at = assemblies_.find(key_of(chunk));
   if (at == assemblies_.end()) return std::nullopt;
-  at->second.last_is_early = false;
   at->second.payloads[chunk.number].received += chunk.value;
+  at->second.received += chunk.value;
   at->second.missing -= chunk.value;
   if (at->second.missing > 0) return std::nullopt;
-  settle(at->second);
+  settle(at->second, 0);
   Whole whole = std::move(at->second.whole);
   assemblies_.erase(at);
   return whole;
 }
 
 std::optional<PayloadAssembler::Whole> PayloadAssembler::drop(std::uint64_t call) {
-  const auto dropped = assemblies_.extract(key_of(call, false));
+  refused_.erase(call);
+  const auto dropped = assemblies_.extract(Key{call, false});
   if (dropped.empty()) return std::nullopt;
   return std::move(dropped.mapped().whole);
 }
@@ -143,12 +179,13 @@ std::optional<PayloadAssembler::Whole> PayloadAssembler::drop(std::uint64_t call
 std::vector<std::uint64_t> PayloadAssembler::calls() const {
   std::vector<std::uint64_t> ids;
   for (const auto& [key, assembly] : assemblies_) {
-    if (key % 2 == 0) ids.push_back(key / 2);
+    if (!key.second) ids.push_back(key.first);
   }
   return ids;
 }
 
 void PayloadAssembler::clear() {
+  refused_.clear();
   const auto dropped = std::exchange(assemblies_, {});  // destroying it may run any code
 }
 

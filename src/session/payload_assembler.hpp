@@ -1,24 +1,27 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "batchrpc/base/bytes.hpp"
+#include "batchrpc/call/byte_budget.hpp"
 #include "batchrpc/call/receive_plan.hpp"
 #include "batchrpc/transport/loop.hpp"
 #include "session/flow_control.hpp"
+#include "session/growing_bytes.hpp"
 #include "session/payload_memory.hpp"
 #include "wire/frame.hpp"
 
 namespace batchrpc {
 
 /// The calls and replies of one session whose large payloads are still coming in, chunk by chunk. A
-/// payload has memory from its first chunk on. Used by the thread that reads.
+/// payload gets its memory when 64 KiB of it are there, or all of it. What comes before is set
+/// aside, so that a few bytes of a large payload take little. Used by the thread that reads.
 class PayloadAssembler {
  public:
   /// `limit`: the most bytes of all payloads of one call. `memory`: for payloads without memory of
@@ -32,12 +35,18 @@ class PayloadAssembler {
     std::vector<Bytes> payloads{};
     std::optional<TimePoint> deadline{};  ///< the deadline, for a call
     std::shared_ptr<void> kept{};         ///< the `kept` of its ReceivePlan
+    detail::ByteCharge charge{};          ///< what a call takes of its peer's budget
   };
 
-  /// Expects the payloads of a frame. They go to memory of `target` (may be null), or else to
-  /// memory allocated here. Throws BadMessage.
+  /// Returns the bytes of all payloads of a frame. Throws BadMessage if they are more than the
+  /// limit.
+  [[nodiscard]] std::uint64_t size_of(const wire::FrameView& frame) const;
+  /// Expects the payloads of a frame, which are within the limit. They go to memory of `target`
+  /// (may be null), or else to memory allocated here. Throws BadMessage.
   void begin(const wire::FrameView& frame, std::optional<TimePoint> deadline,
-             std::shared_ptr<detail::PayloadTarget> target);
+             std::shared_ptr<detail::PayloadTarget> target, detail::ByteCharge charge = {});
+  /// Drops the payloads of a call that is refused, until all have come. Throws BadMessage.
+  void refuse(const wire::FrameView& frame);
   /// Sets the receive plan of a call that has begun. While `gate` (may be null) is shut, arriving
   /// chunks are set aside.
   void receive(std::uint64_t call, detail::ReceivePlan receive_plan,
@@ -56,32 +65,33 @@ class PayloadAssembler {
   [[nodiscard]] std::vector<std::uint64_t> calls() const;
 
  private:
+  // A call or a reply: its id, and whether it is a reply.
+  using Key = std::pair<std::uint64_t, bool>;
   struct Payload {
     std::uint64_t size = 0;
     std::uint64_t received = 0;
-  };
-  struct Early {
-    std::uint32_t payload = 0;
-    std::uint64_t offset = 0;
-    Bytes bytes;
+    GrowingBytes early{};  // the received bytes, as long as it has no memory
   };
   struct Assembly {
     Whole whole;
     std::vector<Payload> payloads;
+    std::uint64_t received = 0;  // bytes of all payloads
     std::uint64_t missing = 0;
     std::shared_ptr<detail::PayloadTarget> target;
     std::shared_ptr<const FlowControl> gate;  // null once it was found open
-    std::vector<Early> early;                 // came while it was shut
-    bool last_is_early = false;               // the chunk that is being received is one of these
-    std::uint64_t early_bytes = 0;
   };
 
+  [[nodiscard]] static Key key_of(const wire::FrameHeader& chunk) noexcept {
+    return {chunk.id, (chunk.flags & wire::kOfReply) != 0};
+  }
   std::byte* memory_of(Assembly& assembly, std::size_t index);
-  void settle(Assembly& assembly);
+  void settle(Assembly& assembly, std::uint64_t enough);
+  void drop_refused(const wire::FrameHeader& chunk);
 
   const std::uint64_t limit_;
   const std::shared_ptr<PayloadMemory> memory_;
-  std::unordered_map<std::uint64_t, Assembly> assemblies_;  // by id * 2, + 1 for replies
+  std::map<Key, Assembly> assemblies_;
+  std::map<std::uint64_t, std::uint64_t> refused_;  // the bytes still to come, by the call's id
 };
 
 }  // namespace batchrpc

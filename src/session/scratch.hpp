@@ -25,12 +25,14 @@ class Lease {
       store.pop_back();
     }
   }
+  /// Leaves `other` without an object.
+  Lease(Lease&& other) noexcept = default;
+  Lease& operator=(Lease&&) = delete;
   ~Lease() {
+    if (!object_) return;
     auto& store = this_threads();
     if (store.size() < kKept) store.push_back(std::move(object_));
   }
-  Lease(const Lease&) = delete;
-  Lease& operator=(const Lease&) = delete;
 
   T& operator*() const noexcept { return *object_; }
   T* operator->() const noexcept { return object_.get(); }

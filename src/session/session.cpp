@@ -1,6 +1,7 @@
 #include "session/session.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "batchrpc/base/error.hpp"
@@ -22,6 +23,19 @@ bool are_there(const wire::FrameView& frame, std::vector<Bytes>& payloads) {
   }
   payloads.resize(sizes.size());
   return true;
+}
+
+// Runs a step of cleaning up. There may be no memory for what it reports. It is then tried again,
+// since the first try has freed some, and left out in the end: the other steps and the node go on.
+template <class Step>
+void clean_up(const Step& step) {
+  for (int tries = 0; tries < 2; ++tries) {
+    try {
+      step();
+      return;
+    } catch (const std::bad_alloc&) {  // NOLINT
+    }
+  }
 }
 
 }  // namespace
@@ -184,12 +198,12 @@ bool Session::may_return() const {
 void Session::on_closed(const std::string& why, bool protocol_error) {
   const auto self = shared_from_this();
   if (link_->set_attached(false)) {
-    liveness_.broke(why);
+    clean_up([&] { liveness_.broke(why); });
   } else if (!accepted_) {
-    note_failed(why);
+    clean_up([&] { note_failed(why); });
   }
   if (!protocol_error && may_return() && !outgoing_->is_closed()) {
-    link_->host().session_detached(self, why);
+    clean_up([&] { link_->host().session_detached(self, why); });
   } else {
     end(why, protocol_error);
   }
@@ -200,8 +214,8 @@ void Session::end(const std::string& why, bool protocol_error) {
   link_->set_attached(false);
   link_->connection().close();
   if (!outgoing_->close()) return;
-  if (protocol_error) report_broken_protocol(why);
-  link_->host().session_closed(self, why);
+  if (protocol_error) clean_up([&] { report_broken_protocol(why); });
+  clean_up([&] { link_->host().session_closed(self, why); });
   end_incoming();
 }
 

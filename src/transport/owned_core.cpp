@@ -3,12 +3,14 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include <new>
 #include <utility>
 
 #include "batchrpc/base/error.hpp"
 #include "transport/driven.hpp"
 #include "transport/nested_wait.hpp"
 #include "transport/signals_blocked.hpp"
+#include "transport/turn_end.hpp"
 
 namespace batchrpc::detail {
 
@@ -54,6 +56,16 @@ class OwnedCore::Frame final : public Driven {
 };
 
 namespace {
+
+/// Runs a step of the loop. A task for which there is no memory fails alone: the loop has other
+/// work, and nobody else to tell.
+template <class Step>
+void run_alone(Step&& step) {
+  try {
+    step();
+  } catch (const std::bad_alloc&) {  // NOLINT
+  }
+}
 
 /// Events are dispatched by whoever drives, and so run there.
 class OwnSite final : public Site {
@@ -171,7 +183,7 @@ void OwnedCore::drive_until(Frame& frame, Waiter& waiter,
 bool OwnedCore::run_first(PostQueue& queue) {
   Task task = queue.pop_or_sleep();
   if (!task) return false;
-  task();
+  run_alone(task);
   return true;
 }
 
@@ -179,7 +191,7 @@ bool OwnedCore::run_first(PostQueue& queue) {
 bool OwnedCore::run_event() {
   if (next_event_ == end_of_events_) return false;
   const epoll_event event = events_[next_event_++];
-  reactor().dispatch(event);
+  run_alone([&] { reactor().dispatch(event); });
   return true;
 }
 
@@ -201,7 +213,8 @@ void OwnedCore::turn() {
   const bool posted = run_first(posted_);
   if (!posted && run_event()) return;
   if (posted || run_first(deferred_)) {
-    if (++tasks_in_a_row_ % kInARow != 0) return;
+    const bool is_over = take_turn_end();
+    if (++tasks_in_a_row_ % kInARow != 0 && !is_over) return;
     if (!run_event()) look(false);
     if (posted) run_first(deferred_);
     return;

@@ -24,10 +24,10 @@ TEST_CASE("calls behind one that is coming in wait for it, those of other object
   order.reserve(kFirst, 7);
   CHECK(order.has(kFirst));
   CHECK_FALSE(order.has(kSecond));
-  order.append(kFirst, call(2));
+  order.append(kFirst, 2, call(2));
   CHECK(taken(order, kFirst).empty());
   CHECK(taken(order, kSecond).empty());
-  order.fill(kFirst, 7, call(1));
+  order.fill(7, call(1));
   CHECK(taken(order, kFirst) == std::vector<Word>{1, 2});
   CHECK(order.empty());
 }
@@ -36,12 +36,12 @@ TEST_CASE("of several calls that are coming in, the first that is there waits fo
   CallOrder order;
   for (const std::uint64_t id : {7U, 8U, 9U})
     order.reserve(kFirst, id);
-  order.fill(kFirst, 8, call(8));
+  order.fill(8, call(8));
   CHECK(taken(order, kFirst).empty());
-  order.fill(kFirst, 7, call(7));
+  order.fill(7, call(7));
   CHECK(taken(order, kFirst) == std::vector<Word>{7, 8});
   CHECK(order.has(kFirst));
-  order.fill(kFirst, 9, call(9));
+  order.fill(9, call(9));
   CHECK(taken(order, kFirst) == std::vector<Word>{9});
   CHECK(order.empty());
 }
@@ -49,7 +49,7 @@ TEST_CASE("of several calls that are coming in, the first that is there waits fo
 TEST_CASE("a call that comes while the last one starts is behind it") {
   CallOrder order;
   order.reserve(kFirst, 7);
-  order.fill(kFirst, 7, call(1));
+  order.fill(7, call(1));
   const auto running = order.take(kFirst);
   REQUIRE(running);
   CHECK(order.has(kFirst));
@@ -60,28 +60,66 @@ TEST_CASE("a call that comes while the last one starts is behind it") {
 TEST_CASE("places of calls that never come are given up") {
   CallOrder order;
   order.reserve(kFirst, 7);
-  order.append(kFirst, call(1));
+  order.append(kFirst, 1, call(1));
   order.reserve(kFirst, 8);
-  order.append(kFirst, call(2));
+  order.append(kFirst, 2, call(2));
   order.reserve(kSecond, 9);
-  CHECK(order.give_up() == std::vector<CallOrder::Key>{kFirst, kSecond});
+  order.give_up();
+  CHECK(order.any_key() == kFirst);
   CHECK(taken(order, kFirst) == std::vector<Word>{1, 2});
+  CHECK(order.any_key() == kSecond);
   CHECK(taken(order, kSecond).empty());
+  CHECK_FALSE(order.any_key());
   CHECK(order.empty());
 }
 
 TEST_CASE("the place of one call that never comes is given up, and those of others stay") {
   CallOrder order;
-  order.give_up(kFirst, 7);
+  order.give_up(7);
   for (const std::uint64_t id : {7U, 8U})
     order.reserve(kFirst, id);
-  order.append(kFirst, call(9));
-  order.give_up(kFirst, 7);
-  order.give_up(kFirst, 99);
-  order.give_up(kSecond, 8);
+  order.append(kFirst, 9, call(9));
+  order.give_up(7);
+  order.give_up(99);
   CHECK(taken(order, kFirst).empty());
-  order.fill(kFirst, 8, call(8));
+  order.fill(8, call(8));
   CHECK(taken(order, kFirst) == std::vector<Word>{8, 9});
+  CHECK(order.empty());
+}
+
+TEST_CASE("a cancelled call is found by its id, however many wait, in whichever line") {
+  CallOrder order;
+  constexpr std::uint64_t kCalls = 100'000;
+  order.reserve(kFirst, 0);
+  order.reserve(kSecond, 0);
+  for (std::uint64_t id = 1; id <= kCalls; ++id)
+    order.append(id % 2 == 0 ? kFirst : kSecond, id, call(id));
+  CHECK_FALSE(order.remove(0));  // it is still coming in
+  CHECK_FALSE(order.remove(kCalls + 1));
+  for (std::uint64_t id = kCalls; id > 2; --id) {  // in quadratic time it would take minutes
+    const auto removed = order.remove(id);
+    REQUIRE(removed);
+    REQUIRE(removed->words.front() == id);
+  }
+  CHECK_FALSE(order.remove(3));
+  order.fill(0, call(10));
+  order.fill(0, call(20));
+  CHECK(taken(order, kFirst).size() == 2);
+  CHECK(taken(order, kSecond).size() == 2);
+  CHECK(order.empty());
+  CHECK(order.waiting_bytes() == 0);
+}
+
+TEST_CASE("of calls that a peer gives one id, the first is cancelled first") {
+  CallOrder order;
+  order.reserve(kFirst, 7);
+  constexpr Word kCalls = 50'000;
+  for (Word mark = 1; mark <= kCalls; ++mark)
+    order.append(kFirst, 7, call(mark));
+  CHECK(order.remove(7)->words.front() == 1);
+  order.fill(7, call(0));
+  std::vector<Word> marks = taken(order, kFirst);  // in quadratic time it would take a minute
+  CHECK(marks.size() == kCalls);
   CHECK(order.empty());
 }
 

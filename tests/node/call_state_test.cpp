@@ -11,6 +11,7 @@
 
 #include "batchrpc/call/exposed.hpp"
 #include "long_tests.hpp"
+#include "node/largest_allocation.hpp"
 
 // What becomes of a call that is being answered, whoever is faster.
 
@@ -41,6 +42,21 @@ class CountingHook final : public CancelHook {
 
 Ref<CallState> make_call(bool started, std::shared_ptr<Function> function) {
   return Ref<CallState>(new CallState(1, CallArguments(), started, std::move(function)));
+}
+
+TEST_CASE("a call is cancelled without memory, and its hooks learn of it") {
+  const auto call = make_call(false, nullptr);
+  std::atomic<int> notified{0};
+  CountingHook first(notified);
+  CountingHook detached(notified);
+  CountingHook last(notified);
+  for (CountingHook* const hook : {&first, &detached, &last})
+    REQUIRE(hook->attach(call));
+  detached.detach();
+  test::fail_allocation(1);
+  call->cancel();
+  CHECK_FALSE(test::allocation_failed());  // none was asked for
+  CHECK(notified == 2);
 }
 
 TEST_CASE("a call that is cancelled before it starts never does, and gives its arguments back") {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "batchrpc/base/error.hpp"
+#include "node/largest_allocation.hpp"
 #include "node/raw_frames.hpp"
 #include "session/scratch.hpp"
 
@@ -171,6 +172,47 @@ TEST_CASE("a frame reader refuses what is too long, before the hello and after i
   reading.bytes.clear();
   append(reading.bytes, test::call_frame({.id = 1}, std::string(2'000'000, 'x')));
   CHECK_THROWS_WITH(reading.round(), Catch::Contains("NodeOptions::limits.max_frame_bytes"));
+}
+
+TEST_CASE("the memory for a large frame grows with the bytes that come, and is not kept") {
+  constexpr std::size_t kSize = 1'000'000;
+  const std::vector<Word> frame = test::call_frame({.id = 1}, std::string(kSize, 'x'));
+  const auto bytes = std::as_bytes(std::span(frame));
+  Reading reading;
+  reading.reader.open();
+  const std::size_t before = test::allocated_bytes();
+  for (const std::size_t sent : {std::size_t{8}, std::size_t{1000}, std::size_t{200'000}}) {
+    CAPTURE(sent);
+    reading.reader.reset();
+    reading.reader.open();
+    reading.bytes.assign(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(sent));
+    reading.step = 70'000;
+    test::reset_largest_allocation();
+    reading.round();
+    CHECK(test::largest_allocation() <= std::max(GrowingBytes::kLeast, 2 * sent) + 128);
+  }
+  for (const std::size_t step : {std::size_t{100'000}, std::size_t{4096}, std::size_t{70'001}}) {
+    CAPTURE(step);
+    reading.reader.reset();
+    reading.reader.open();
+    reading.frames.events.clear();
+    reading.bytes.assign(bytes.begin(), bytes.end());
+    append(reading.bytes, ping(2));
+    reading.step = step;
+    reading.round();
+    CHECK(reading.frames.events == std::vector<std::string>{"frame 1", "frame 2"});
+  }
+  reading.frames = {};
+  Octets().swap(reading.bytes);
+  CHECK(test::allocated_bytes() < before + ReadBuffer::kBytes + 64 * 1024);
+}
+
+TEST_CASE("before the hello a peer cannot have more kept than the limit, payloads included") {
+  Reading reading;
+  const std::vector<Word> frame = frame_with_payload(1, 5000);  // the limit is 1024 bytes
+  append(reading.bytes, frame);
+  reading.bytes.resize(200);
+  CHECK_THROWS_WITH(reading.round(), Catch::Contains("arrived before a hello"));
 }
 
 }  // namespace frame_reader_test

@@ -28,8 +28,10 @@ TEST_CASE("a peer that asks for more memory than there is loses its connection, 
   auto words = call_frame({.number = 0, .id = 1}, Bytes::allocate(20'000));
   words.back() = std::uint64_t{1} << 47;
   peer.send(words);
-  CHECK_FALSE(peer.closed());  // there is memory from the first byte on
   peer.send(wire::plain_frame({.kind = FrameKind::chunk, .id = 1, .value = 8}));
+  peer.send({Word{0}});
+  CHECK_FALSE(peer.closed());  // there is memory when 64 KiB are there
+  peer.send(wire::plain_frame({.kind = FrameKind::chunk, .id = 1, .value = 64 * 1024 - 8}));
   CHECK(peer.closed());
   const Node other = world.join("other");
   CHECK(other.call<int(int)>("root", "twice", 4).get() == 8);

@@ -32,7 +32,11 @@ TEST_CASE("calls that are kept are found by their ids, however many come and go"
   }
   CHECK(kept.take(0) == nullptr);
   REQUIRE(kept.add(*calls[0]));
-  CHECK(kept.close() == std::vector{calls[0]});
+  CHECK(kept.take_next() == nullptr);
+  kept.close();
+  CHECK(kept.take(0) == nullptr);
+  CHECK(kept.take_next() == calls[0]);
+  CHECK(kept.take_next() == nullptr);
   kept.remove(*calls[0]);
   CHECK_FALSE(kept.add(*calls[1]));
 }
@@ -47,6 +51,39 @@ TEST_CASE("of two calls with one id each is removed by itself") {
   kept.remove(*stranger);
   kept.remove(*other);
   CHECK(kept.take(7) == one);
+  CHECK(kept.take(7) == nullptr);
+}
+
+TEST_CASE("a closed table gives out its calls by their ids, except those that are answered first") {
+  InFlightCalls kept;
+  std::vector<detail::Ref<CallState>> calls;
+  for (std::uint64_t i = 0; i < 1000; ++i) {
+    calls.push_back(make_call(i * 7919 % 1000));
+    REQUIRE(kept.add(*calls.back()));
+  }
+  kept.close();
+  kept.close();
+  for (const auto& call : calls) {
+    if (call->id % 3 == 0) kept.remove(*call);
+  }
+  for (std::uint64_t id = 0; id < 1000; ++id) {
+    if (id % 3 == 0) continue;
+    const auto next = kept.take_next();
+    REQUIRE(next != nullptr);
+    CHECK(next->id == id);
+  }
+  CHECK(kept.take_next() == nullptr);
+}
+
+TEST_CASE("many calls with one id are removed in any order as quickly as others") {
+  InFlightCalls kept;
+  std::vector<detail::Ref<CallState>> calls;
+  for (int i = 0; i < 100'000; ++i) {
+    calls.push_back(make_call(7));
+    REQUIRE(kept.add(*calls.back()));
+  }
+  for (const auto& call : calls)  // the first is the last in its bucket: quadratic time is minutes
+    kept.remove(*call);
   CHECK(kept.take(7) == nullptr);
 }
 

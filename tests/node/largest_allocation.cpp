@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <new>
+#include <utility>
 
 // A block that cannot be had is an exception under the sanitizers too. Visible to their libraries.
 extern "C" {
@@ -20,8 +21,12 @@ namespace {
 
 std::atomic<std::size_t> largest{0};
 std::atomic<std::size_t> allocated{0};
+thread_local std::size_t until_failure = 0;  // allocations; 0: none fails
+
+bool fails() noexcept { return until_failure > 0 && --until_failure == 0; }
 
 void* allocate_or_null(std::size_t size, std::size_t alignment) noexcept {
+  if (fails()) return nullptr;
   std::size_t seen = largest.load(std::memory_order_relaxed);
   while (size > seen && !largest.compare_exchange_weak(seen, size, std::memory_order_relaxed)) {
   }
@@ -77,5 +82,7 @@ namespace batchrpc::test {
 std::size_t largest_allocation() noexcept { return largest.load(std::memory_order_relaxed); }
 void reset_largest_allocation() noexcept { largest.store(0, std::memory_order_relaxed); }
 std::size_t allocated_bytes() noexcept { return allocated.load(std::memory_order_relaxed); }
+void fail_allocation(std::size_t n) noexcept { until_failure = n; }
+bool allocation_failed() noexcept { return std::exchange(until_failure, 0) == 0; }
 
 }  // namespace batchrpc::test

@@ -12,4 +12,9 @@ void reset_largest_allocation() noexcept;
 /// Bytes that operator new has given out and not got back.
 [[nodiscard]] std::size_t allocated_bytes() noexcept;
 
+/// Has the n-th allocation of the calling thread from now on fail, once. 0: none.
+void fail_allocation(std::size_t n) noexcept;
+/// Whether it has failed. None will fail from now on.
+[[nodiscard]] bool allocation_failed() noexcept;
+
 }  // namespace batchrpc::test

@@ -72,6 +72,56 @@ TEST_CASE("memory for a payload is taken with its first chunk") {
   CHECK(is_filled(whole->payloads[1].span(), 2));
 }
 
+TEST_CASE("the first bytes of a large payload are set aside, so that they take little") {
+  Fixture f({64 * kMiB, kMiB});
+  const std::size_t before = test::allocated_bytes();
+  constexpr std::size_t kSmall = 16 * 1024;
+  for (const int value : {1, 2, 3}) {
+    CHECK_FALSE(f.chunk(0, kSmall, value));
+    CHECK_FALSE(f.chunk(1, 1, value));
+  }
+  CHECK(test::allocated_bytes() < before + 300 * 1024);
+  CHECK_FALSE(f.chunk(1, kMiB - 3, 4));
+  CHECK_FALSE(f.chunk(0, kSmall, 4));  // now it has memory
+  CHECK(test::allocated_bytes() > before + 65 * kMiB);
+  const auto whole = f.chunk(0, 64 * kMiB - 4 * kSmall, 5);
+  REQUIRE(whole);
+  for (const int value : {1, 2, 3, 4}) {
+    const std::size_t i = static_cast<std::size_t>(value - 1);
+    CHECK(is_filled(whole->payloads[0].span().subspan(i * kSmall, kSmall), value));
+    CHECK(is_filled(whole->payloads[1].span().subspan(i, 1), value));
+  }
+  CHECK(is_filled(whole->payloads[0].span().subspan(4 * kSmall), 5));
+  CHECK(is_filled(whole->payloads[1].span().subspan(3), 4));
+}
+
+TEST_CASE("a chunk that is cut off by a broken connection comes again in its place") {
+  Fixture f({kMiB});
+  CHECK_FALSE(f.chunk(0, 1000, 1));
+  const wire::FrameHeader lost{.kind = wire::FrameKind::chunk, .number = 0, .id = 5, .value = 2000};
+  std::memset(f.assembler.room_for(lost).data(), 7, 500);
+  CHECK_FALSE(f.chunk(0, 3000, 2));
+  const auto whole = f.chunk(0, kMiB - 4000, 3);
+  REQUIRE(whole);
+  CHECK(is_filled(whole->payloads[0].span().first(1000), 1));
+  CHECK(is_filled(whole->payloads[0].span().subspan(1000, 3000), 2));
+}
+
+TEST_CASE("calls are told apart by all bits of their ids, and from replies") {
+  Fixture f({kMiB});
+  constexpr std::uint64_t kHighest = std::uint64_t{1} << 63;
+  for (const std::uint64_t id : {kHighest + 5, kHighest + 2, std::uint64_t{2}, ~std::uint64_t{0}}) {
+    std::vector<Word> words = f.words;
+    wire::set_id(words, id);
+    f.assembler.begin(wire::parse_frame(words), std::nullopt, nullptr);
+  }
+  CHECK(f.assembler.calls() ==
+        std::vector<std::uint64_t>{2, 5, kHighest + 2, kHighest + 5, ~std::uint64_t{0}});
+  CHECK_FALSE(f.assembler.drop(~std::uint64_t{0} - 1));
+  CHECK(f.assembler.drop(kHighest + 5));
+  CHECK(f.chunk(0, kMiB, 1));
+}
+
 TEST_CASE("what comes before the gate is open is set aside, and then put where it belongs") {
   Fixture f({2 * kChunk, 3 * kChunk});
   const auto gate = f.hold();

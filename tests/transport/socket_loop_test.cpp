@@ -7,6 +7,7 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <latch>
+#include <new>
 #include <random>
 #include <thread>
 #include <vector>
@@ -36,6 +37,19 @@ TEST_CASE("the I/O thread runs what is posted and scheduled while nobody waits")
   Waiter scheduled;
   loop->schedule(loop->now() + milliseconds(2), [&] { scheduled.notify(); });
   sleep_for(scheduled);
+}
+
+TEST_CASE("a task for which there is no memory fails alone, whichever way it came to the loop") {
+  const auto loop = SocketLoop::start();
+  const auto fail = [] { throw std::bad_alloc(); };
+  loop->post(fail);
+  loop->schedule(loop->now(), fail);
+  Waiter last;
+  loop->post([&] {
+    loop->defer(fail);
+    loop->defer([&] { loop->schedule(loop->now() + milliseconds(1), [&] { last.notify(); }); });
+  });
+  sleep_for(last);
 }
 
 TEST_CASE("posted tasks run one at a time, those of a thread in order") {

@@ -13,6 +13,7 @@
 #include "batchrpc/base/function.hpp"
 #include "batchrpc/base/ref.hpp"
 #include "batchrpc/base/small_mutex.hpp"
+#include "batchrpc/call/byte_budget.hpp"
 #include "batchrpc/future/future.hpp"
 #include "batchrpc/future/promise.hpp"
 #include "batchrpc/wire/encoder.hpp"
@@ -40,6 +41,7 @@ struct CallArguments {
   std::span<const Word> segment{};             ///< of `words`, or of the message
   std::vector<Bytes> payloads{};               ///< what came beside the message
   std::shared_ptr<void> receive_plan{};        ///< ReceivePlan::kept
+  ByteCharge charge{};                         ///< what they take of the peer's budget, once kept
 };
 
 /// Runs a task when a call is cancelled, if the hook is still alive then.
@@ -147,9 +149,13 @@ class BATCHRPC_EXPORT CallState final : public Pooled, public RefCounted<CallSta
   bool cancel(bool also_started) noexcept;
   // Sets the bit kWatched, and returns the state before. The caller must hold the mutex.
   std::uint8_t look() noexcept { return state_.fetch_or(kWatched, std::memory_order_acq_rel); }
+  [[nodiscard]] Task take_task() noexcept;
   [[nodiscard]] Watch& watch();
 
-  CallState* next_kept_ = nullptr;  // guarded by the InFlightCalls
+  // Its place in the list of a bucket of InFlightCalls, which guards it: the call behind it, and
+  // the link to it. Null: it is in none.
+  CallState* next_kept_ = nullptr;
+  CallState** link_to_it_ = nullptr;
   CallArguments arguments_;  // belong to the thread that starts the call, or cancels it before
   std::shared_ptr<ExposedFunction> function_;  // written by the part that answers the call
   CancelHook* hooks_ = nullptr;

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include "batchrpc/transport/loop.hpp"
+
+namespace batchrpc {
+
+/// How much of one connection a loop handles before its other connections get their turns: 64
+/// messages, or as many as take 1 ms.
+class ReadTurn {
+ public:
+  static constexpr unsigned kMessages = 64;
+  static constexpr Duration kTime = std::chrono::milliseconds(1);
+
+  /// Unlimited.
+  ReadTurn() noexcept = default;
+  /// `now`: by the ticks of the loop.
+  ReadTurn(const Loop& loop, std::uint64_t now) noexcept : loop_(&loop), began_(now) {}
+
+  /// Counts a message. The clock is read at every eighth.
+  void count_message() noexcept {
+    if (++messages_ % 8 == 0) look();
+  }
+  /// Looks at the clock.
+  void look() noexcept {
+    if (loop_ == nullptr) return;
+    is_over_ = messages_ >= kMessages || loop_->time_of(loop_->ticks() - began_) >= kTime;
+  }
+  [[nodiscard]] bool is_limited() const noexcept { return loop_ != nullptr; }
+  [[nodiscard]] bool is_over() const noexcept { return is_over_; }
+
+ private:
+  const Loop* loop_ = nullptr;
+  std::uint64_t began_ = 0;
+  unsigned messages_ = 0;
+  bool is_over_ = false;
+};
+
+}  // namespace batchrpc

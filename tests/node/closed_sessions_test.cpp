@@ -1,0 +1,136 @@
+#include <catch2/catch.hpp>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "batchrpc/batchrpc.hpp"
+#include "batchrpc/node/node_access.hpp"
+#include "node/largest_allocation.hpp"
+#include "node/node_core.hpp"
+#include "node/raw_target.hpp"
+#include "session/session.hpp"
+
+// What happens when a session ends, whatever its peer has left and however little memory there is.
+
+namespace closed_sessions {
+
+class Thing {
+ public:
+  void put(const batchrpc::Bytes& bytes) { size += bytes.size(); }
+  static inline std::size_t size = 0;
+};
+
+}  // namespace closed_sessions
+
+namespace batchrpc {
+namespace closed_sessions_test {
+
+using namespace std::chrono_literals;
+using closed_sessions::Thing;
+using detail::ObjectId;
+using test::define;
+using test::RawPeer;
+using wire::FrameKind;
+
+constexpr std::uint64_t kPeer = 1;  // its incarnation
+
+std::vector<Word> put(const ObjectId& object, wire::FrameHeader header, std::size_t size,
+                      std::size_t metadata = 0) {
+  Encoder encoder(wire::kEnvelopeWords);
+  encode_struct<ObjectId, Bytes>(encoder, wire::kBodyPointer, object, Bytes::allocate(size));
+  if (metadata > 0) {
+    wire::CallContextBody context;
+    context.metadata.assign(metadata, {"key", "value"});
+    wire::add_context(encoder, context);
+  }
+  header.kind = FrameKind::call;
+  wire::finish_frame(encoder, header);
+  return encoder.words();
+}
+
+/// A node with calls of a peer in all stages, and one of its own.
+struct Scene {
+  explicit Scene(LogLevel level = LogLevel::off)
+      : root([&] {
+          NodeOptions options = world.options("root");
+          options.logging.level = level;
+          return Node(options);
+        }()) {
+    root.expose_class<Thing()>();
+    root.expose<&Thing::put>();
+    root.expose("twice", test::twice);
+    root.expose("keep", [this](int) { return never.emplace_back().get_future(); });
+    object = {
+        .owner = detail::NodeAccess::core(root)->incarnation(), .creator = kPeer, .number = 1};
+    peer.say_hello("raw", kPeer);
+    peer.send(define(0, "batchrpc.create:closed_sessions::Thing", signature<void, ObjectId>()));
+    peer.send(define(1, "batchrpc.method:closed_sessions::Thing::put",
+                     signature<void, ObjectId, Bytes>()));
+    peer.send(define(2, "keep", signature<int, int>()));
+    peer.send(test::call_frame({.number = 0, .id = 1}, object));
+    peer.send(test::call_frame({.number = 2, .id = 2}, 1));
+    peer.send(put(object, {.number = 1, .id = 3}, 100'000));  // its payload never comes
+    peer.send(put(object, {.flags = wire::kNoReply, .number = 1, .id = 4}, 0));
+    Thing::size = 0;
+  }
+  void another_peer_is_served() const {
+    const Node other = world.join("other");
+    CHECK(other.call<int(int)>("root", "twice", 4).get() == 8);
+  }
+
+  test::VirtualWorld world;
+  std::vector<Promise<int>> never;
+  Node root;
+  ObjectId object;
+  RawPeer peer{world};
+};
+
+TEST_CASE("an ordered notification with wrong metadata that waits at the end costs nobody else") {
+  Scene scene;
+  scene.peer.send(put(scene.object, {.flags = wire::kNoReply, .number = 1, .id = 5}, 0,
+                      wire::kMaxMetadata + 1));
+  scene.peer.send(put(scene.object, {.flags = wire::kNoReply, .number = 1, .id = 6}, 0));
+  CHECK_FALSE(scene.peer.closed());
+  scene.peer.send(wire::goodbye_frame({}));
+  scene.peer.send({~Word{0}});  // no frame
+  CHECK(scene.peer.closed());
+  scene.another_peer_is_served();
+}
+
+TEST_CASE("a session ends without memory, and its node lives", "[single-threaded]") {
+  const bool protocol_error = GENERATE(true, false);
+  int failures = 0;
+  for (std::size_t n = 1;; ++n) {
+    CAPTURE(n);
+    Scene scene;
+    scene.world.network->set_link({.latency = 1ms, .capacity = 16 * 1024});
+    const Node joined = scene.world.join("joined");
+    joined.expose("never", [&scene](int) { return scene.never.emplace_back().get_future(); });
+    const auto thing = joined.create<Thing>("root");
+    Future<int> own = scene.root.call<int(int)>("joined", "never", 1);
+    Future<int> other = joined.call<int(int)>("root", "keep", 1);
+    scene.world.run_for(10ms);
+    Future<void> large = thing.call<&Thing::put>(Bytes::allocate(1'000'000));
+    Future<void> ordered = thing.call<&Thing::put>(Bytes::allocate(10));
+    scene.world.run_for(5ms);
+    CHECK_FALSE(ordered.ready());
+    const auto session = detail::NodeAccess::core(scene.root)->peers().session("joined");
+    test::fail_allocation(n);
+    if (protocol_error) {
+      session->on_closed("test", true);
+    } else {
+      session->connection().break_off("test");
+    }
+    const bool failed = test::allocation_failed();
+    scene.world.run_for(10s);
+    if (protocol_error) CHECK(own.ready());
+    scene.another_peer_is_served();
+    if (!failed) break;
+    ++failures;
+  }
+  CHECK(failures > 5);
+}
+
+}  // namespace closed_sessions_test
+}  // namespace batchrpc
