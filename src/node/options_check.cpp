@@ -9,8 +9,8 @@
 #include <random>
 #include <string_view>
 
-#include "base/replace_file.hpp"
 #include "base/plain_text.hpp"
+#include "base/replace_file.hpp"
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/transport/tcp_address.hpp"
 #include "peers/member.hpp"
