@@ -143,6 +143,15 @@ class BrowserTest(unittest.TestCase):
         wait_until(lambda: evil in self.text("errors"), "its error")
         self.assertEqual(self.browser.find_elements(By.CSS_SELECTOR, "img"), [])
 
+    def test_what_changes_the_direction_of_text_is_shown_as_an_escape(self):
+        self.open()
+        self.tab_to("pause")
+        self.press(Keys.SPACE)
+        self.browser.execute_script(
+            "clearTimeout(timer); const data = structuredClone(history.at(-1).data); delete data.index;"
+            "data.metrics.name = arguments[0]; history = [{at: 1, data}]; show();", "a\u202etxt\u001b\u00fc")
+        self.assertEqual(self.text("node"), "a\\u202etxt\\u001b\u00fc")
+
     # --- by keyboard alone
 
     def test_a_trace_is_recorded_by_keyboard_and_parses(self):
