@@ -9,10 +9,11 @@ NodeAddresses::NodeAddresses(const NodeOptions& options, const NodeIdentity& ide
     : options_(options),
       identity_(identity),
       host_(host_identity()),
-      transports_(options.transports, TransportContext{.loop = loop,
-                                                       .node = options.name,
-                                                       .incarnation = identity.incarnation(),
-                                                       .log = log}),
+      transports_(options.transports,
+                  TransportContext{.loop = loop,
+                                   .node = options.name,
+                                   .incarnation = identity.number_for_addresses(),
+                                   .log = log}),
       listening_(options, transports_) {
   check_addresses(options, transports_);
 }
