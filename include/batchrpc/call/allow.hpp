@@ -33,7 +33,9 @@ class BATCHRPC_EXPORT Allow {
   requires std::predicate<const F&, const PeerIdentity&> &&(!std::same_as<F, Allow>)Allow(F rule)
       : rule_(std::move(rule)) {}
 
+  /// Returns whether it allows every node without asking a rule.
   [[nodiscard]] bool is_everyone() const noexcept { return !rule_; }
+  /// Returns whether the node may call the function.
   [[nodiscard]] bool allows(const PeerIdentity& caller) const noexcept;
 
  private:
