@@ -20,6 +20,7 @@ struct PeerIdentity;
 ///     }});
 class BATCHRPC_EXPORT Allow {
  public:
+  /// Returns whether the node may call the function.
   using Rule = std::function<bool(const PeerIdentity& caller)>;
 
   /// Every node that can reach this one.
