@@ -9,7 +9,6 @@
 #include "batchrpc/node/node.hpp"
 #include "batchrpc/node/peer.hpp"
 #include "batchrpc/rref/object_names.hpp"
-#include "batchrpc/rref/object_names.hpp"
 #include "call/call_diagnostics_text.hpp"
 #include "node/node_core.hpp"
 #include "node/node_host.hpp"

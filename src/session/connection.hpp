@@ -80,7 +80,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void wait_readable();
   void read_ready();
   void take_turn(bool goes_on);
-  void handle_turn(FrameSink& sink, bool goes_on);
+  void go_on(FrameReader::Round& round);
+  void keep_unread(Lease<ReadBuffer>&& buffer, std::span<const std::byte> bytes);
   void take_turn_later();
   bool read_once(FrameReader::Round& round);
   void wait_writable();
