@@ -67,8 +67,7 @@ std::span<const std::span<std::byte>> FrameReader::buffers(Round& round) {
 // Takes frames from the unread bytes until the rest is not a whole frame, or the turn is over.
 inline void FrameReader::consume_all(Round& round) {
   while (!round.is_over() && consume(round)) {
-    round.turn.count_message();
-    if (round.turn.is_over() && direct_ == Direct::none && !round.rest_.empty()) return;
+    if (round.turn.count_message() && direct_ == Direct::none && !round.rest_.empty()) return;
   }
   if (round.is_over()) return;
   partial_.assign(round.rest_.begin(), round.rest_.end());

@@ -64,8 +64,11 @@ std::optional<CallOrder::Key> IncomingCalls::ordering_key_of(const CalledFunctio
 // Whether a call is refused before its function is looked at. `bytes`: what it would take here.
 inline bool IncomingCalls::refuses(const CalledFunction& function, const wire::FrameView& frame,
                                    std::uint64_t bytes) {
-  return refuses_for_replies(function, frame) || (!budget_.of(function.of_program).fits(bytes) &&
-                                                  refuses_for_memory(function, frame, bytes));
+  if (refuses_for_replies(function, frame)) return true;
+  const detail::ByteBudget& budget = budget_.of(function.of_program);
+  if (budget.used() <= budget.limit() / 2) [[likely]]
+    return false;  // then every call fits
+  return refuses_for_memory(function, frame, bytes);
 }
 
 void IncomingCalls::take(const wire::FrameView& frame, std::vector<Bytes>& payloads) {
