@@ -106,47 +106,48 @@ void Connection::take_turn(bool goes_on) {
   if (!sink || !live_) return;
   const FlushScope scope(context_);
   try {
-    handle_turn(*sink, goes_on);
+    Lease<ReadBuffer> buffer(unread_ ? std::move(unread_->buffer) : Lease<ReadBuffer>());
+    Batch batch(*this, *sink, buffer->bytes);
+    FrameReader::Round& round = batch.round;
+    bool more = true;  // there may be more to read
+    try {
+      if (goes_on) more = go_on(round);
+      for (int reads = 0; more && reads < kReadsInARow; ++reads) {
+        if (round.is_over() || round.turn.is_over()) break;
+        more = read_once(round);
+        if (more) round.turn.look();
+      }
+    } catch (const std::exception& bad) {  // BadMessage, or no memory for the size that it declares
+      if (round.is_over()) return;
+      if (!round.frame().empty()) offence_ = "; " + first_bytes_text(round.frame());
+      fail(bad.what(), true);
+      return;
+    }
+    if (round.is_over()) return;
+    if (!round.unread().empty()) return keep_unread(std::move(buffer), round.unread(), more);
+    FlushScope::flush_current();
+    if (!round.is_over()) wait_readable();
   } catch (const std::bad_alloc&) {
     fail("no memory", true);
   }
 }
 
-void Connection::handle_turn(FrameSink& sink, bool goes_on) {
+// Handles what another turn has left. Returns whether there may be more to read.
+bool Connection::go_on(FrameReader::Round& round) {
   const auto left = std::move(unread_);
-  Unread here{.buffer = left ? std::move(left->buffer) : Lease<ReadBuffer>(),
-              .bytes = left ? left->bytes : std::span<const std::byte>(),
-              .read_at = 0};
-  Batch batch(*this, sink, here.buffer->bytes);
-  FrameReader::Round& round = batch.round;
-  try {
-    if (goes_on || left) {
-      if (left) read_at_ = left->read_at;
-      round.turn = ReadTurn(*loop_, loop_->ticks());
-      reader_.go_on(round, here.bytes);
-    }
-    for (int reads = 0; reads < kReadsInARow && !round.turn.is_over(); ++reads) {
-      if (round.is_over() || !read_once(round)) break;
-      round.turn.look();
-    }
-  } catch (const std::exception& bad) {  // BadMessage, or no memory for the size that it declares
-    if (round.is_over()) return;
-    if (!round.frame().empty()) offence_ = "; " + first_bytes_text(round.frame());
-    fail(bad.what(), true);
-    return;
-  }
-  if (round.is_over()) return;
-  here.bytes = round.unread();
-  here.read_at = read_at_;
-  const bool is_done = here.bytes.empty();
-  if (!is_done) unread_ = std::make_unique<Unread>(std::move(here));
+  if (left) read_at_ = left->read_at;
+  round.turn = ReadTurn(*loop_, loop_->ticks());
+  reader_.go_on(round, left ? left->bytes : std::span<const std::byte>());
+  return !left || left->more;
+}
+
+void Connection::keep_unread(Lease<ReadBuffer>&& buffer, std::span<const std::byte> bytes,
+                             bool more) {
+  unread_ = std::make_unique<Unread>(
+      Unread{.buffer = std::move(buffer), .bytes = bytes, .read_at = read_at_, .more = more});
+  const unsigned stream = streams_;
   FlushScope::flush_current();
-  if (round.is_over()) return;
-  if (is_done) {
-    wait_readable();
-  } else {
-    take_turn_later();
-  }
+  if (unread_ && streams_ == stream) take_turn_later();
 }
 
 // Only the thread that reads writes these.

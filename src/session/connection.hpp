@@ -75,12 +75,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
     Lease<ReadBuffer> buffer;
     std::span<const std::byte> bytes;
     std::uint64_t read_at = 0;
+    bool more = true;  // there may be more to read behind it
   };
 
   void wait_readable();
   void read_ready();
   void take_turn(bool goes_on);
-  void handle_turn(FrameSink& sink, bool goes_on);
+  bool go_on(FrameReader::Round& round);
+  void keep_unread(Lease<ReadBuffer>&& buffer, std::span<const std::byte> bytes, bool more);
   void take_turn_later();
   bool read_once(FrameReader::Round& round);
   void wait_writable();

@@ -64,6 +64,16 @@ std::span<const std::span<std::byte>> FrameReader::buffers(Round& round) {
   return std::span(round.buffers_).first(count);
 }
 
+// Takes frames from the unread bytes until the rest is not a whole frame, or the turn is over.
+inline void FrameReader::consume_all(Round& round) {
+  while (!round.is_over() && consume(round)) {
+    if (round.turn.count_message() && direct_ == Direct::none && !round.rest_.empty()) return;
+  }
+  if (round.is_over()) return;
+  partial_.assign(round.rest_.begin(), round.rest_.end());
+  round.rest_ = {};
+}
+
 bool FrameReader::take(Round& round, std::size_t bytes) {
   const bool full = bytes == round.offered_;
   if (direct_ == Direct::dropped) {
@@ -93,17 +103,6 @@ void FrameReader::go_on(Round& round, std::span<const std::byte> unread) {
   }
   round.rest_ = unread;
   consume_all(round);
-}
-
-// Takes frames from the unread bytes until the rest is not a whole frame, or the turn is over.
-void FrameReader::consume_all(Round& round) {
-  while (!round.is_over() && consume(round)) {
-    round.turn.count_message();
-    if (round.turn.is_over() && direct_ == Direct::none && !round.rest_.empty()) return;
-  }
-  if (round.is_over()) return;
-  partial_.assign(round.rest_.begin(), round.rest_.end());
-  round.rest_ = {};
 }
 
 // Takes one frame from the unread bytes. Returns whether there was one.

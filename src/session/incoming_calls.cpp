@@ -64,8 +64,11 @@ std::optional<CallOrder::Key> IncomingCalls::ordering_key_of(const CalledFunctio
 // Whether a call is refused before its function is looked at. `bytes`: what it would take here.
 inline bool IncomingCalls::refuses(const CalledFunction& function, const wire::FrameView& frame,
                                    std::uint64_t bytes) {
-  return refuses_for_replies(function, frame) || (!budget_.of(function.of_program).fits(bytes) &&
-                                                  refuses_for_memory(function, frame, bytes));
+  if (refuses_for_replies(function, frame)) return true;
+  const detail::ByteBudget& budget = budget_.of(function.of_program);
+  if (budget.used() <= budget.limit() / 2) [[likely]]
+    return false;  // then every call fits
+  return refuses_for_memory(function, frame, bytes);
 }
 
 void IncomingCalls::take(const wire::FrameView& frame, std::vector<Bytes>& payloads) {
@@ -103,7 +106,9 @@ void IncomingCalls::expect(const wire::FrameView& frame, PayloadAssembler& assem
   const std::uint64_t bytes = assembler.size_of(frame);
   const auto kept =
       detail::bytes_of_kept_call(frame.words.size_bytes(), bytes, frame.payload_sizes.size());
-  if (refuses(function, frame, kept)) {
+  // Whether it is refused for the replies to others is seen when it has come: the peer acknowledges
+  // them meanwhile.
+  if (refuses_for_memory(function, frame, kept)) {
     assembler.refuse(frame);
     // The sender of a notification learns of no refusal, and must not wait for ever.
     if ((frame.header.flags & wire::kNoReply) != 0) send_credit(id, wire::kAllCredit);
@@ -120,6 +125,7 @@ void IncomingCalls::expect(const wire::FrameView& frame, PayloadAssembler& assem
   const bool is_shut = gate->is_shut();
   const bool waits = bytes > wire::kEagerBytes;
   if (waits && !is_shut) send_credit(id, wire::kAllCredit);
+  if (waits) note_unread(wire::kEnvelopeWords * sizeof(Word));
   if (waits || plan.held) link_->connection().flush();  // the sender waits for it
   assembler.receive(id, std::move(plan), is_shut ? std::move(gate) : nullptr);
 }

@@ -91,6 +91,7 @@ class IncomingCalls final : public detail::ReplySink,
                                         const wire::FrameView& frame, std::uint64_t bytes);
   [[nodiscard]] bool refuses_for_replies(const CalledFunction& function,
                                          const wire::FrameView& frame);
+  void note_unread(std::uint64_t bytes);
   std::uint64_t refuse(const CalledFunction& function, const wire::FrameView& frame,
                        const std::string& why);
   [[nodiscard]] detail::ReceivePlan announce(CalledFunction& function, const wire::FrameView& frame,
@@ -111,7 +112,8 @@ class IncomingCalls final : public detail::ReplySink,
   std::vector<std::unique_ptr<CalledFunction>>
       functions_;                  // By number. While a handler waits, more functions may be added.
   std::size_t defined_bytes_ = 0;  // the bytes of their names and signatures
-  std::uint64_t refused_bytes_ = 0;  // the bytes of refusals since a call was last admitted
+  // The bytes of refusals, and of credits, while the peer had too many replies to read.
+  std::uint64_t unread_bytes_ = 0;
   const CallBudget budget_;
   CallOrder order_;
   bool caller_gone_ = false;

@@ -143,22 +143,28 @@ bool IncomingCalls::refuses_for_replies(const CalledFunction& function,
                                         const wire::FrameView& frame) {
   const std::uint64_t held = link_->output().held().replies();
   if (held <= reply_limit_) {
-    refused_bytes_ = 0;
+    unread_bytes_ = 0;
     return false;
   }
   if ((frame.header.flags & wire::kNoReply) != 0) return false;
   if (!function.of_program) return false;
-  refused_bytes_ +=
+  note_unread(
       refuse(function, frame,
              std::to_string(held) +
                  " bytes of replies are waiting for their caller to read them, and the limit is " +
-                 std::to_string(reply_limit_) + " (NodeOptions::limits.max_outstanding_bytes)");
-  if (refused_bytes_ > kRefusalBytes) {
-    throw BadMessage("it keeps calling but does not read its replies, of which " +
-                     std::to_string(held) +
-                     " bytes are waiting (NodeOptions::limits.max_outstanding_bytes)");
-  }
+                 std::to_string(reply_limit_) + " (NodeOptions::limits.max_outstanding_bytes)"));
   return true;
+}
+
+// Notes what is sent to a peer because it calls. Throws BadMessage if it goes on without reading.
+void IncomingCalls::note_unread(std::uint64_t bytes) {
+  const std::uint64_t held = link_->output().held().replies();
+  if (held <= reply_limit_) return;
+  unread_bytes_ += bytes;
+  if (unread_bytes_ <= kRefusalBytes) return;
+  throw BadMessage("it keeps calling but does not read its replies, of which " +
+                   std::to_string(held) +
+                   " bytes are waiting (NodeOptions::limits.max_outstanding_bytes)");
 }
 
 // Whether a call is refused because this node holds too much of the peer's calls. Throws BadMessage

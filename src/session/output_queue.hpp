@@ -134,7 +134,6 @@ class OutputQueue {
   void append_frame(std::span<const Word> frame);
   bool cut_off_of(std::uint64_t call, std::vector<Bytes>& payloads);
   Flushed write_out(std::unique_lock<std::mutex> lock);
-  Flushed write_all(std::unique_lock<std::mutex>& lock);
   bool fill();
   bool take_batch();
   void take_chunk(WriteBatch& batch);

@@ -20,11 +20,47 @@ OutputQueue::Flushed OutputQueue::flush_blocked() {
   return write_out(std::move(lock));
 }
 
-// Without memory the output is incomplete, so the stream is of no more use. The reading side finds
-// its end.
+// Holds the lock, except during the writes themselves. Without memory the output is incomplete, so
+// the stream is of no more use. The reading side finds its end.
 OutputQueue::Flushed OutputQueue::write_out(std::unique_lock<std::mutex> lock) {
   try {
-    return write_all(lock);
+    if (stream_ == nullptr || state_ == State::closed) return Flushed::all;
+    while (fill()) {
+      WriteBatches::Buffers memory;
+      const auto buffers = buffers_to_write(memory);
+      std::size_t offered = 0;
+      for (const auto& buffer : buffers)
+        offered += buffer.size();
+      Stream* const stream = stream_;
+      writer_ = Writer::writing;
+      Watches leaving = take_watches();
+      lock.unlock();
+      for (const Watched& watched : std::exchange(leaving, {}))
+        watched.watch->taken();
+      const IoResult result = stream->try_write(buffers);
+      lock.lock();
+      writer_ = Writer::none;
+      if (state_ == State::closed ||
+          stream_ != stream) {  // close() or detach() waits for this thread
+        idle_.notify_all();
+        return Flushed::all;
+      }
+      if (result.error) {
+        error_ = result.error;
+        writer_ = Writer::failed;
+        return Flushed::failed;
+      }
+      chunk_size_.fit(result.bytes, result.bytes < offered);
+      advance(result.bytes);
+      if (result.bytes < offered) {
+        writer_ = Writer::blocked;
+        return Flushed::blocked;
+      }
+    }
+    chunk_size_.all_sent();
+    const std::vector<Bytes> released = std::exchange(released_, {});
+    lock.unlock();  // unlocks before these are destroyed
+    return Flushed::all;
   } catch (const std::bad_alloc&) {
     if (!lock.owns_lock()) lock.lock();
     error_ = std::make_error_code(std::errc::not_enough_memory);
@@ -33,47 +69,6 @@ OutputQueue::Flushed OutputQueue::write_out(std::unique_lock<std::mutex> lock) {
     idle_.notify_all();
     return Flushed::failed;
   }
-}
-
-// Holds the lock, except during the writes themselves.
-OutputQueue::Flushed OutputQueue::write_all(std::unique_lock<std::mutex>& lock) {
-  if (stream_ == nullptr || state_ == State::closed) return Flushed::all;
-  while (fill()) {
-    WriteBatches::Buffers memory;
-    const auto buffers = buffers_to_write(memory);
-    std::size_t offered = 0;
-    for (const auto& buffer : buffers)
-      offered += buffer.size();
-    Stream* const stream = stream_;
-    writer_ = Writer::writing;
-    Watches leaving = take_watches();
-    lock.unlock();
-    for (const Watched& watched : std::exchange(leaving, {}))
-      watched.watch->taken();
-    const IoResult result = stream->try_write(buffers);
-    lock.lock();
-    writer_ = Writer::none;
-    if (state_ == State::closed ||
-        stream_ != stream) {  // close() or detach() waits for this thread
-      idle_.notify_all();
-      return Flushed::all;
-    }
-    if (result.error) {
-      error_ = result.error;
-      writer_ = Writer::failed;
-      return Flushed::failed;
-    }
-    chunk_size_.fit(result.bytes, result.bytes < offered);
-    advance(result.bytes);
-    if (result.bytes < offered) {
-      writer_ = Writer::blocked;
-      return Flushed::blocked;
-    }
-  }
-  chunk_size_.all_sent();
-  const std::vector<Bytes> released = std::exchange(released_, {});
-  lock.unlock();  // unlocks before these are destroyed
-  return Flushed::all;
 }
 
 // Whether there is anything to write.

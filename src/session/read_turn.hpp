@@ -19,9 +19,13 @@ class ReadTurn {
   /// `now`: by the ticks of the loop.
   ReadTurn(const Loop& loop, std::uint64_t now) noexcept : loop_(&loop), began_(now) {}
 
-  /// Counts a message. The clock is read at every eighth.
-  void count_message() noexcept {
-    if (++messages_ % 8 == 0) look();
+  /// Counts a message. Returns whether the turn is over. The clock is read at every eighth.
+  bool count_message() noexcept {
+    if (--until_look_ > 0) return false;
+    until_look_ = kEach;
+    messages_ += kEach;
+    look();
+    return is_over_;
   }
   /// Looks at the clock.
   void look() noexcept {
@@ -32,9 +36,12 @@ class ReadTurn {
   [[nodiscard]] bool is_over() const noexcept { return is_over_; }
 
  private:
+  static constexpr unsigned kEach = 8;
+
   const Loop* loop_ = nullptr;
   std::uint64_t began_ = 0;
-  unsigned messages_ = 0;
+  unsigned messages_ = 0;  // up to the last look at their number
+  unsigned until_look_ = kEach;
   bool is_over_ = false;
 };
 
