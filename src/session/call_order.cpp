@@ -84,9 +84,9 @@ std::optional<CallOrder::Call> CallOrder::remove(std::uint64_t id) {
   const auto at = index_.lower_bound({id, true});
   if (at == index_.end() || at->first != std::pair(id, true)) return std::nullopt;
   const Where where = at->second;
-  std::optional<Call> call = std::move(where.place->call);
+  Call call = *std::move(where.place->call);
   erase(*where.line, where.place);
-  waiting_bytes_ -= bytes_of(*call);
+  waiting_bytes_ -= bytes_of(call);
   return call;
 }
 
