@@ -48,6 +48,13 @@ Allow::Allow(std::initializer_list<std::string_view> names) {
   };
 }
 
+void Allow::check_not_empty() const {
+  if (rule_) return;
+  throw InvalidArgument(
+      "ExposeOptions::allow: the rule is an empty function; leave `allow` out to let everyone "
+      "call");
+}
+
 bool Allow::allows(const PeerIdentity& caller) const noexcept {
   try {
     return !rule_ || rule_(caller);

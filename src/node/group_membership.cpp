@@ -121,7 +121,7 @@ void GroupMembership::root_did_not_answer(const Session& session, const Result<M
   const auto said = [&goodbye](ErrorCode code) {
     return goodbye && goodbye->code == static_cast<std::uint16_t>(code);
   };
-  if (said(ErrorCode::join_failed)) {
+  if (said(ErrorCode::join_failed) || said(ErrorCode::permission_denied)) {
     fail_to_join(std::make_exception_ptr(JoinFailed("refused by the root: " + goodbye->reason)));
     return;
   }

@@ -124,6 +124,7 @@ void GroupRoot::time_out() {
 void GroupRoot::peer_lost(const PeerInfo& peer, const std::string& reason) {
   std::vector<Waiting> dropped;  // destroyed without the lock
   std::optional<Member> lost;
+  std::vector<std::string> told;
   {
     const std::lock_guard lock(mutex_);
     lost = roster_.lose(peer.name, peer.incarnation);
@@ -135,8 +136,14 @@ void GroupRoot::peer_lost(const PeerInfo& peer, const std::string& reason) {
       dropped.push_back(std::move(*gone));
       waiting_.erase(gone);
     }
+    told = roster_.names_without(core_.name(), lost->name);
+    // A node that still waits for the world to be complete gets the list of members at its end.
+    std::erase_if(told, [&](const std::string& name) {
+      return std::any_of(waiting_.begin(), waiting_.end(),
+                         [&](const Waiting& entry) { return entry.member.name == name; });
+    });
   }
-  news_.left(*lost, reason, others_than(*lost));
+  news_.left(*lost, reason, told);
 }
 
 void GroupRoot::peer_joined(const PeerInfo& peer) {

@@ -43,13 +43,15 @@ NodeCore::NodeCore(NodeOptions options)
                      .payload_memory = std::make_shared<PayloadMemory>()},
       retries_(std::make_shared<Retries>(loop(), threads_.context(), ~incarnation())),
       peers_(std::make_unique<PeerTable>(
-          PeerTable::Environment{
-              .loop = loop(),
-              .context = threads_.context(),
-              .transports = &addresses_.transports(),
-              .host = [this] { return shared_from_this(); },
-              .secret_for = [this](std::string_view peer) { return identity_.secret_for(peer); },
-              .changed = [this](const PeerChange& change) { changed(change); }},
+          PeerTable::Environment{.loop = loop(),
+                                 .context = threads_.context(),
+                                 .transports = &addresses_.transports(),
+                                 .host = [this] { return shared_from_this(); },
+                                 .secret_for =
+                                     [this](std::string_view peer, std::uint64_t incarnation) {
+                                       return identity_.secret_for(peer, incarnation);
+                                     },
+                                 .changed = [this](const PeerChange& change) { changed(change); }},
           options_, identity_.as_peer())),
       group_(std::make_shared<Group>(*this)),
       waits_(name(), loop(), *peers_),
@@ -145,7 +147,9 @@ void NodeCore::expose(std::shared_ptr<detail::ExposedFunction> function) {
   calls_->exposed(name);
 }
 
-Secret NodeCore::secret_for(std::string_view peer) const { return peers_->secret_for(peer); }
+void NodeCore::address(wire::Hello& hello, std::string_view peer) const {
+  peers_->address(hello, peer);
+}
 
 bool NodeCore::admit(Session& session, const wire::Hello& hello) {
   return peers_->admit(session, hello);

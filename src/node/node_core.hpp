@@ -63,7 +63,7 @@ class NodeCore final : public SessionHost, public LocalNode {
   }
   std::shared_ptr<Session> find_session(const Session& half_open,
                                         const wire::Hello& hello) override;
-  [[nodiscard]] Secret secret_for(std::string_view peer) const override;
+  void address(wire::Hello& hello, std::string_view peer) const override;
   [[nodiscard]] bool admit(Session& session, const wire::Hello& hello) override;
   void session_detached(const std::shared_ptr<Session>& session, const std::string& why) override;
   void session_resumed(Session& session) override;

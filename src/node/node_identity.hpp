@@ -26,18 +26,12 @@ class NodeIdentity {
   [[nodiscard]] int rank() const noexcept { return rank_.load(std::memory_order_relaxed); }
   void set_rank(int rank) noexcept { rank_.store(rank, std::memory_order_relaxed); }
 
-  /// Returns the secret by which the node proves its identity to the peer of that name, and to no
-  /// other.
-  [[nodiscard]] Secret secret_for(std::string_view peer) const noexcept {
-    return derive_secret(key_, peer);
-  }
-
+  /// Returns the secret by which the node proves its identity to that incarnation of the peer, and
+  /// to no other node.
+  [[nodiscard]] Secret secret_for(std::string_view peer, std::uint64_t incarnation) const;
   /// Returns a number that makes the node's addresses unique. Other users of the host can read it
   /// there, and must not learn the incarnation from it.
-  [[nodiscard]] std::uint64_t number_for_addresses() const noexcept {
-    constexpr std::string_view kNoName("\0addresses", 10);
-    return derive_secret(key_, kNoName).first | 1;
-  }
+  [[nodiscard]] std::uint64_t number_for_addresses() const noexcept;
 
   /// Returns the identity as peers see it.
   [[nodiscard]] PeerIdentity as_peer() const;

@@ -260,8 +260,9 @@ void PeerTable::session_detached(const std::shared_ptr<Session>& session, const 
 void PeerTable::session_resumed(Session& session) {
   {
     const std::lock_guard lock(mutex_);
-    std::erase_if(half_open_,
-                  [&](const HalfOpen& entry) { return entry.session.get() == &session; });
+    std::erase_if(half_open_, [&](const HalfOpen& entry) {
+      return entry.session.get() == &session && !entry.accepted;
+    });
     Peer* const peer = find(session.peer()->name);
     if (closed_ || peer == nullptr) return;
     end_trial(*peer, session);
@@ -324,6 +325,7 @@ void PeerTable::retire(const std::shared_ptr<Session>& session, const std::strin
       if (peer.current == session) {
         peer.current = peer.sessions.empty() ? nullptr : peer.sessions.front();
         ++sessions_changed_;
+        if (!peer.member && !peer.current) peer.info.state = PeerState::lost;
       }
     }
     std::erase_if(peers_, [](const auto& entry) {

@@ -108,12 +108,13 @@ void PeerTable::report_forgotten(const std::string& name, const std::string& why
 void PeerTable::report_refused(const Session& session, Ended& ended) {
   if (!session.was_accepted() || !session.goodbye()) return;
   // A node that asks for a taken name asks repeatedly.
-  const bool again = session.goodbye()->code == static_cast<std::uint16_t>(ErrorCode::overloaded);
-  ended.push_back(
-      [this, again,
-       line = "refused " + session.connection().description() + ": " + session.goodbye()->reason] {
-        report_unidentified(line, again ? LogLevel::debug : LogLevel::info);
-      });
+  const auto code = static_cast<ErrorCode>(session.goodbye()->code);
+  const LogLevel level = code == ErrorCode::overloaded          ? LogLevel::debug
+                         : code == ErrorCode::permission_denied ? LogLevel::warning
+                                                                : LogLevel::info;
+  ended.push_back([this, level,
+                   line = "refused " + session.connection().description() + ": " +
+                          session.goodbye()->reason] { report_unidentified(line, level); });
 }
 
 void PeerTable::report_silence(const Session& session, int ticks_before) const {

@@ -8,12 +8,14 @@
 // other node waits until the root introduces them.
 namespace batchrpc {
 
-Secret PeerTable::secret_for(std::string_view peer) const {
-  constexpr std::string_view kRoot;  // a node that joins does not know the root's name yet
+void PeerTable::address(wire::Hello& hello, std::string_view peer) const {
   const std::lock_guard lock(mutex_);
   const auto at = peers_.find(peer);
+  if (at != peers_.end()) hello.receiver = at->second.info.incarnation;
+  // A node that joins does not know the root yet, so all roots get the same secret.
   const bool is_root = at != peers_.end() && at->second.member && at->second.info.rank == 0;
-  return environment_.secret_for(is_root ? kRoot : peer);
+  hello.secret = is_root || peer.empty() ? environment_.secret_for("", 0)
+                                         : environment_.secret_for(peer, hello.receiver);
 }
 
 bool PeerTable::is_member(const PeerIdentity& peer) const {
@@ -31,7 +33,7 @@ bool PeerTable::is_root(const PeerIdentity& peer) const {
 
 bool PeerTable::admit(Session& session, const wire::Hello& hello) {
   Ended ended;
-  bool admitted = true;
+  bool admitted = false;
   {
     const std::lock_guard lock(mutex_);
     if (closed_) throw ShutDown("node " + self_.name + " is shut down");
@@ -39,11 +41,21 @@ bool PeerTable::admit(Session& session, const wire::Hello& hello) {
       throw JoinFailed("the name '" + hello.name + "' is taken by the node of rank " +
                        std::to_string(self_.rank) + "; choose another NodeOptions::name");
     }
-    admitted = self_.rank == 0 || session.joins() || is_introduced(hello);
-    if (admitted) {
+    const bool is_root = self_.rank == 0;
+    if (session.was_accepted()) {
+      if (is_root || is_introduced(hello)) {
+        check_addressed(hello);
+        if (is_root) check_unique(hello);
+        admit_now(session, hello, ended);
+        admitted = true;
+      } else {
+        await_introduction(session, hello);
+      }
+    } else if (session.joins() || (hello.session != 0 && (is_root || is_introduced(hello)))) {
       admit_now(session, hello, ended);
+      admitted = true;
     } else {
-      await_introduction(session, hello, ended);
+      meet_other(session, hello, ended);
     }
   }
   run(ended);
@@ -65,7 +77,7 @@ void PeerTable::admit_now(Session& session, const wire::Hello& hello, Ended& end
   peer.secret = hello.secret;
   peer.lost = peer.gone = peer.dead = peer.left = false;
   peer.info.name = hello.name;
-  if (!peer.member) peer.info.rank = hello.rank;
+  if (!peer.member) peer.info.rank = session.was_accepted() ? -1 : hello.rank;  // until it joins
   peer.info.incarnation = hello.incarnation;
   peer.info.state = PeerState::connected;
   end_trial(peer, session);
@@ -96,8 +108,10 @@ void PeerTable::forget_half_open(const Session& session) {
 void PeerTable::check_identity(const Peer& peer, const wire::Hello& hello) const {
   const bool is_self = hello.name == self_.name;
   const std::optional<Secret> expected =
-      is_self ? std::optional(environment_.secret_for(self_.rank == 0 ? "" : self_.name))
-              : peer.secret;
+      is_self
+          ? std::optional(self_.rank == 0 ? environment_.secret_for("", 0)
+                                          : environment_.secret_for(self_.name, self_.incarnation))
+          : peer.secret;
   if (!expected || *expected == hello.secret) return;
   throw PermissionDenied("a hello in the name of '" + hello.name +
                          "' lacks the secret of that node; if it is another node, choose another "
@@ -110,11 +124,30 @@ bool PeerTable::is_introduced(const wire::Hello& hello) const {
          at->second.info.incarnation == hello.incarnation;
 }
 
-// The root's news of a new member may still be on their way.
-void PeerTable::await_introduction(Session& session, const wire::Hello& hello, Ended& ended) {
-  Peer* const peer = find(hello.name);
-  if (peer != nullptr) check_succession(*peer, hello);
-  if (session.was_accepted() && hello.joins) {
+// Throws if the sender means another incarnation of this node, or a session with it.
+void PeerTable::check_addressed(const wire::Hello& hello) const {
+  if (hello.receiver != 0 && hello.receiver != self_.incarnation) {
+    throw Unknown("node " + self_.name + " was restarted since " + hello.name + " knew it");
+  }
+  if (hello.resumed) {
+    throw Unknown("node " + self_.name + " does not know this session anymore");
+  }
+}
+
+// Throws if another node has the incarnation of the hello. It would count as that one.
+void PeerTable::check_unique(const wire::Hello& hello) const {
+  const auto same = std::find_if(peers_.begin(), peers_.end(), [&](const auto& entry) {
+    return entry.second.info.incarnation == hello.incarnation && entry.first != hello.name;
+  });
+  if (same == peers_.end()) return;
+  throw JoinFailed("the incarnation of " + hello.name + " is that of " + same->first +
+                   "; each node draws one of its own");
+}
+
+// The root's news of a new member may still be on their way. The hello waits for them.
+void PeerTable::await_introduction(const Session& session, const wire::Hello& hello) {
+  if (const Peer* const peer = find(hello.name)) check_succession(*peer, hello);
+  if (hello.joins) {
     throw JoinFailed(hello.name + " asked to join at " + self_.name +
                      ", which is not the root of its group; join at the root, whose address is " +
                      options_.join + " (NodeOptions::join)");
@@ -123,20 +156,40 @@ void PeerTable::await_introduction(Session& session, const wire::Hello& hello, E
     return entry.session.get() == &session;
   });
   if (waiting != half_open_.end()) waiting->hello = hello;
-  // Another node answers at the address of the peer that this node knows.
-  if (!session.was_accepted() && peer != nullptr && peer->info.incarnation != 0 &&
-      peer->info.incarnation != hello.incarnation) {
-    lose_former(*peer, std::static_pointer_cast<Session>(session.shared_from_this()), ended);
-  }
 }
 
-// Returns the session that this node has made to that incarnation, and that waits for the root to
-// introduce it; null if there is none.
-std::shared_ptr<Session> PeerTable::waiting_for_introduction(const Peer& peer,
-                                                             std::uint64_t incarnation) const {
-  for (const HalfOpen& entry : half_open_) {
-    if (entry.session == peer.current && entry.hello && entry.hello->incarnation == incarnation)
-      return entry.session;
+// Another incarnation answers at an address of the peer, so the known one is gone, unless another
+// connection reaches it. The session tries again until the root has introduced the new one.
+void PeerTable::meet_other(Session& session, const wire::Hello& hello, Ended& ended) {
+  const auto shared = std::static_pointer_cast<Session>(session.shared_from_this());
+  Peer* const peer = find(hello.name);
+  Trial* const trial = trial_of(peer, shared);
+  if (trial != nullptr) {
+    trial->met = hello.incarnation;
+    const bool lives = std::any_of(peer->sessions.begin(), peer->sessions.end(),
+                                   [](const auto& other) { return other->is_attached(); });
+    if (!lives && hello.incarnation != peer->info.incarnation) {
+      const Trial kept = *trial;
+      const bool is_current = peer->current == shared;
+      if (is_current) peer->current = nullptr;
+      lose(*peer, "it was restarted", ended);
+      if (is_current) {
+        peer->current = shared;
+        peer->trials.push_back(kept);
+      }
+    }
+  }
+  ended.push_back([shared, name = hello.name] {
+    shared->connection().break_off("another node answers as " + name +
+                                   ", which the root has not introduced");
+  });
+}
+
+// Returns the session that goes on to the next incarnation of the peer, which has answered it; null
+// if there is none.
+std::shared_ptr<Session> PeerTable::successor(const Peer& peer, std::uint64_t incarnation) {
+  for (const Trial& trial : peer.trials) {
+    if (trial.session == peer.current && trial.met == incarnation) return trial.session;
   }
   return nullptr;
 }

@@ -61,7 +61,7 @@ bool PeerTable::add(const Member& member, std::vector<std::string> addresses) {
     const bool other = peer.info.incarnation != member.incarnation;
     if (other && peer.info.incarnation != 0) {
       if (is_ahead_of_group(peer)) return false;
-      lose_former(peer, waiting_for_introduction(peer, member.incarnation), ended);
+      lose_former(peer, successor(peer, member.incarnation), ended);
     }
     is_new = !peer.member || other || peer.lost;
     if (is_new) peer.tries = 0;
@@ -75,6 +75,7 @@ bool PeerTable::add(const Member& member, std::vector<std::string> addresses) {
     peer.info.incarnation = member.incarnation;
     peer.info.state = state;
     peer.info.addresses = std::move(addresses);
+    if (is_new) hurry(peer);
     for (const auto& session : peer.sessions) {
       if (session->peer()->rank == member.rank) continue;  // else its hello came before the rank
       session->set_peer(std::make_shared<const PeerIdentity>(PeerIdentity{

@@ -33,8 +33,9 @@ class PeerTable final : public PeerView {
     std::shared_ptr<WaitContext> context;
     TransportSet* transports = nullptr;
     std::function<std::shared_ptr<SessionHost>()> host;
-    std::function<Secret(std::string_view peer)> secret_for;  ///< what this node proves itself by
-    std::function<void(const PeerChange&)> changed;           ///< called without locks
+    /// The secret by which this node proves itself to that incarnation of a peer.
+    std::function<Secret(std::string_view peer, std::uint64_t incarnation)> secret_for;
+    std::function<void(const PeerChange&)> changed;  ///< called without locks
   };
 
   PeerTable(Environment environment, const NodeOptions& options, PeerIdentity self);
@@ -67,7 +68,7 @@ class PeerTable final : public PeerView {
 
   /// For SessionHost.
   std::shared_ptr<Session> find_session(const Session& half_open, const wire::Hello& hello);
-  [[nodiscard]] Secret secret_for(std::string_view peer) const;
+  void address(wire::Hello& hello, std::string_view peer) const;
   [[nodiscard]] bool admit(Session& session, const wire::Hello& hello);
   void session_detached(const std::shared_ptr<Session>& session, const std::string& why);
   void session_resumed(Session& session);
@@ -118,6 +119,7 @@ class PeerTable final : public PeerView {
     bool trying = false;         // a try is in progress
     bool has_connected = false;  // has a connection, but the handshake is not over
     int probes = 0;              // how many probes of an accepted session reached the peer
+    std::uint64_t met = 0;       // another incarnation that answered; 0: none did
   };
   struct Peer {
     PeerInfo info;
@@ -174,9 +176,12 @@ class PeerTable final : public PeerView {
   void admit_now(Session& session, const wire::Hello& hello, Ended& ended);
   void check_identity(const Peer& peer, const wire::Hello& hello) const;
   [[nodiscard]] bool is_introduced(const wire::Hello& hello) const;
-  void await_introduction(Session& session, const wire::Hello& hello, Ended& ended);
-  [[nodiscard]] std::shared_ptr<Session> waiting_for_introduction(const Peer& peer,
-                                                                  std::uint64_t incarnation) const;
+  void await_introduction(const Session& session, const wire::Hello& hello);
+  void check_addressed(const wire::Hello& hello) const;
+  void check_unique(const wire::Hello& hello) const;
+  void meet_other(Session& session, const wire::Hello& hello, Ended& ended);
+  [[nodiscard]] static std::shared_ptr<Session> successor(const Peer& peer,
+                                                          std::uint64_t incarnation);
   void introduce(const Member& member, Ended& ended);
   void forget_half_open(const Session& session);
   [[nodiscard]] static bool is_ahead_of_group(const Peer& peer);

@@ -14,9 +14,9 @@ wire::Hello Session::own_hello() const {
   hello.resumed = is_open();
   hello.joins = joins();
   const auto known = peer();
-  hello.secret = link_->host().secret_for(joins() ? std::string_view()
-                                          : known ? std::string_view(known->name)
-                                                  : std::string_view(link_->expected_peer()));
+  link_->host().address(hello, joins() ? std::string_view()
+                               : known ? std::string_view(known->name)
+                                       : std::string_view(link_->expected_peer()));
   return hello;
 }
 
@@ -68,6 +68,7 @@ void Session::handle_handshake(const wire::FrameView& frame) {
   }
   const wire::Hello hello = wire::read_hello(frame);
   if (hello.name.empty() || hello.name.size() > 255) throw BadMessage("a hello without a name");
+  if (hello.incarnation == 0) throw BadMessage("a hello without an incarnation");
   if (!is_plain_text(hello.name) || !is_plain_text(hello.job)) {
     throw BadMessage("a hello whose name or job is not plain text: '" + escaped(hello.name, 255) +
                      "'; it must be UTF-8 without control characters");
@@ -102,20 +103,16 @@ void Session::handle_hello(const wire::Hello& hello) {
         known->resume(link_->connection().release(), hello);
         return;
       }
-      if (hello.resumed) {  // its sender learns which node does not know the session
-        link_->output().append_first(wire::hello_frame(link_->host().own_hello()));
-        throw Unknown("node " + own.name + " does not know this session anymore");
-      }
       id_ = hello.session;
-    } else if (hello.session != id_) {
+    } else if (hello.session != id_ && hello.session != 0) {
       throw BadMessage(hello.name + " answered for a different session");
-    }
-    if (hello.resumed && !link_->output().rewind(hello.received)) {
-      throw BadMessage(impossible_resumption(hello));
     }
     if (!link_->host().admit(*this, hello)) return;
     peer_secret_ = hello.secret;
   } catch (const Error& error) {
+    // The peer learns which node does not know it, or not any more.
+    if (accepted_ && error.code() == ErrorCode::unknown)
+      link_->output().append_first(wire::hello_frame(link_->host().own_hello()));
     refuse(error);
     return;
   }

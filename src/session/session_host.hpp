@@ -40,9 +40,9 @@ class SessionHost {
   /// The node, for codecs (detail::CurrentNode). Sessions pass it on.
   [[nodiscard]] virtual std::shared_ptr<LocalNode> node() = 0;
   [[nodiscard]] virtual wire::Hello own_hello() const = 0;
-  /// Returns the secret by which this node proves its identity to the peer of that name; empty: to
-  /// the root, before its name is known.
-  [[nodiscard]] virtual Secret secret_for(std::string_view peer) const = 0;
+  /// Writes into `hello` which incarnation of the peer of that name it is for, and the secret by
+  /// which this node proves its identity to it. Empty: to the root, before its name is known.
+  virtual void address(wire::Hello& hello, std::string_view peer) const = 0;
   /// Whether this is the copy in a forked child, where locks may be held by threads of the parent.
   [[nodiscard]] virtual bool is_forked_copy() const noexcept = 0;
 

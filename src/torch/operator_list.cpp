@@ -215,7 +215,7 @@ constexpr ListedOperator kListed[] = {
     {"repeat", OperatorSize::repeats},
     {"reshape", OperatorSize::size},
     {"reshape_as", OperatorSize::inputs},
-    {"roll", OperatorSize::inputs},
+
     {"rot90", OperatorSize::inputs},
     {"round", OperatorSize::inputs},
     {"row_stack", OperatorSize::together},

@@ -53,6 +53,7 @@ struct Hello {
   job @7 :Text;
   secret1 @8 :UInt64;       # 128 bits that the sender tells this receiver alone, the same in each hello
   secret2 @9 :UInt64;
+  receiver @10 :UInt64;     # the incarnation that the sender means; 0: whoever answers
 }
 
 struct Definition {         # the sender will call this function by this number

@@ -162,7 +162,7 @@ std::vector<Word> hello_frame(const Hello& hello) {
       static_cast<std::uint16_t>((hello.resumed ? kResumed : 0) | (hello.joins ? kJoins : 0));
   return frame_with_body({.kind = FrameKind::hello, .flags = flags}, hello.major, hello.minor,
                          hello.rank, hello.incarnation, hello.session, hello.received, hello.name,
-                         hello.job, hello.secret.first, hello.secret.second);
+                         hello.job, hello.secret.first, hello.secret.second, hello.receiver);
 }
 
 std::vector<Word> definition_frame(const Definition& definition) {
@@ -251,9 +251,10 @@ FrameView parse_frame(std::span<const Word> words) {
 Hello read_hello(const FrameView& frame) {
   Hello hello;
   std::tie(hello.major, hello.minor, hello.rank, hello.incarnation, hello.session, hello.received,
-           hello.name, hello.job, hello.secret.first, hello.secret.second) =
+           hello.name, hello.job, hello.secret.first, hello.secret.second, hello.receiver) =
       body_of<std::uint16_t, std::uint16_t, std::int32_t, std::uint64_t, std::uint64_t,
-              std::uint64_t, std::string, std::string, std::uint64_t, std::uint64_t>(frame);
+              std::uint64_t, std::string, std::string, std::uint64_t, std::uint64_t, std::uint64_t>(
+          frame);
   hello.resumed = (frame.header.flags & kResumed) != 0;
   hello.joins = (frame.header.flags & kJoins) != 0;
   return hello;

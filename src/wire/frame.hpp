@@ -88,7 +88,8 @@ struct Hello {
   bool joins = false;          ///< the sender looks for a group to join at this address
   std::string name{};
   std::string job{};
-  Secret secret{};  ///< the same in every hello of the sender to this receiver
+  Secret secret{};             ///< the same in every hello of the sender to this receiver
+  std::uint64_t receiver = 0;  ///< the incarnation that the sender means; 0: whoever answers
 };
 
 struct Definition {

@@ -46,6 +46,7 @@ TEST_CASE("names of callers are matched by patterns") {
   CHECK_FALSE(allows(Allow{"?"}, ""));
   CHECK_FALSE(allows(Allow{"a*"}, "A1"));
   CHECK_THROWS_WITH(Allow({"learner", ""}), Contains("a pattern is empty"));
+  CHECK_THROWS_WITH(Allow(Allow::Rule()), Contains("an empty function"));
 }
 
 TEST_CASE("a pattern of many stars does not take long") {

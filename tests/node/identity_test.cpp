@@ -123,6 +123,94 @@ TEST_CASE("a hello that overtakes the root's news of its sender waits for them")
   CHECK(world.loop->now() - before <= 1s);
 }
 
+TEST_CASE("a secret that a stranger gets under a name is of no use to pose as its sender") {
+  VirtualWorld world;
+  const Node root = world.root();
+  RawPeer early(world);
+  early.say_hello("bob", 77);  // before the real one
+  const auto answer = early.frame(FrameKind::hello);
+  REQUIRE(answer);
+  const wire::Hello roots = wire::read_hello(wire::parse_frame(*answer));
+  early.send(wire::goodbye_frame({.code = 12, .reason = "done"}));
+  world.run_for(10s);
+  const Node bob = Trio::exposing(world.join("bob"));
+  RawPeer impostor(world, bob.address());
+  wire::Hello hello = roots;
+  hello.session = 5;
+  impostor.send(wire::hello_frame(hello));
+  const auto goodbye = goodbye_of(impostor);
+  REQUIRE(goodbye);
+  CHECK(goodbye->code == static_cast<std::uint16_t>(ErrorCode::permission_denied));
+  CHECK(Trio::call(root, "bob") == "root");
+}
+
+TEST_CASE("a hello for another incarnation is answered without a secret, and not kept") {
+  Trio trio;
+  RawPeer peer(trio.world);
+  peer.send(wire::hello_frame({.incarnation = 3,
+                               .session = 9,
+                               .name = "raw",
+                               .secret = {1, 2},
+                               .receiver = incarnation_of(trio.root) + 2}));
+  const auto frames = peer.frames();
+  REQUIRE(frames.size() == 2);
+  const wire::Hello answer = wire::read_hello(wire::parse_frame(frames[0]));
+  CHECK(answer.incarnation == incarnation_of(trio.root));
+  CHECK(answer.session == 0);
+  CHECK(answer.secret == Secret{});
+  CHECK(wire::parse_frame(frames[1]).header.kind == FrameKind::goodbye);
+  CHECK(peer.closed());
+}
+
+TEST_CASE("a rank in a hello counts only once its sender has joined") {
+  VirtualWorld world;
+  const Node root = world.root();
+  int rank = 99;
+  root.expose("rank", [&rank] { rank = CallContext::current()->caller().rank; });
+  RawPeer peer(world);
+  peer.send(wire::hello_frame({.rank = 0, .incarnation = 3, .session = 9, .name = "raw"}));
+  peer.send(define(0, "rank", signature<void>()));
+  peer.send(call_frame({.number = 0, .id = 1}, std::int32_t{0}));
+  world.run_for(1s);
+  CHECK(rank == -1);
+}
+
+TEST_CASE("no two nodes have one incarnation, and none has the incarnation 0") {
+  Trio trio;
+  RawPeer twin(trio.world);
+  twin.say_hello("twin", incarnation_of(trio.bob));
+  const auto goodbye = goodbye_of(twin);
+  REQUIRE(goodbye);
+  CHECK_THAT(goodbye->reason, Contains("is that of bob"));
+  RawPeer none(trio.world);
+  none.say_hello("none", 0);
+  CHECK(none.closed());
+  trio.all_call_each_other();
+}
+
+TEST_CASE("a peer that has not joined is dropped after 30 s, also if it resumes its session") {
+  VirtualWorld world;
+  const Node root = world.root();
+  wire::Hello hello{.incarnation = 3, .session = 9, .name = "raw", .secret = {1, 2}};
+  auto first = std::make_unique<RawPeer>(world);
+  first->send(wire::hello_frame(hello));
+  REQUIRE(first->frame(FrameKind::hello));
+  hello.resumed = true;
+  RawPeer second(world);
+  second.send(wire::hello_frame(hello));
+  REQUIRE(second.frame(FrameKind::hello));
+  for (int i = 0; i < 29; ++i) {
+    second.send(wire::plain_frame({.kind = FrameKind::ping, .id = 1}));
+    world.run_for(1s);
+  }
+  CHECK_FALSE(second.closed());
+  for (int i = 0; i < 2; ++i) {
+    second.send(wire::plain_frame({.kind = FrameKind::ping, .id = 1}));
+    world.run_for(1s);
+  }
+  CHECK(second.closed());
+}
+
 TEST_CASE("a session is resumed only by the node that began it") {
   VirtualWorld world;
   const Node root = world.root();

@@ -98,7 +98,7 @@ class Callee final : public SessionHost {
     session_closed(session, why);
   }
   void session_resumed(Session& /*session*/) override {}
-  [[nodiscard]] Secret secret_for(std::string_view /*peer*/) const override { return {}; }
+  void address(wire::Hello& /*hello*/, std::string_view /*peer*/) const override {}
   [[nodiscard]] bool admit(Session& session, const wire::Hello& hello) override {
     session.set_peer(std::make_shared<PeerIdentity>(
         PeerIdentity{.name = hello.name, .incarnation = hello.incarnation}));

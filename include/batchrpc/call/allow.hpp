@@ -29,10 +29,13 @@ class BATCHRPC_EXPORT Allow {
   /// characters, and `?` for one. Throws InvalidArgument for an empty pattern.
   Allow(std::initializer_list<std::string_view> names);
   /// The nodes for which `rule` returns true. It runs for each call, on the thread that reads the
-  /// message, and must not block. A rule that throws allows nothing.
+  /// message, and must not block. A rule that throws allows nothing. Throws InvalidArgument for an
+  /// empty std::function or a null pointer.
   template <class F>
   requires std::predicate<const F&, const PeerIdentity&> &&(!std::same_as<F, Allow>)Allow(F rule)
-      : rule_(std::move(rule)) {}
+      : rule_(std::move(rule)) {
+    check_not_empty();
+  }
 
   /// Returns whether it allows every node without asking a rule.
   [[nodiscard]] bool is_everyone() const noexcept { return !rule_; }
@@ -40,6 +43,8 @@ class BATCHRPC_EXPORT Allow {
   [[nodiscard]] bool allows(const PeerIdentity& caller) const noexcept;
 
  private:
+  void check_not_empty() const;
+
   Rule rule_;
 };
 
