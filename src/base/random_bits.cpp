@@ -9,7 +9,7 @@
 namespace batchrpc {
 
 RandomBits::RandomBits(std::uint64_t seed) {
-  if (seed != 0) simulated_.emplace(seed);
+  if (seed != 0) simulated_ = std::make_unique<std::mt19937_64>(seed);
 }
 
 std::uint64_t RandomBits::operator()() {

@@ -3,7 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <random>
 
 namespace batchrpc {
@@ -19,8 +19,8 @@ class RandomBits {
   [[nodiscard]] std::uint64_t operator()();
 
  private:
-  std::optional<std::mt19937_64> simulated_{};
-  std::array<std::uint64_t, 32> drawn_{};  // one system call draws this many
+  std::unique_ptr<std::mt19937_64> simulated_{};  // it is large, and programs have none
+  std::array<std::uint64_t, 32> drawn_{};         // one system call draws as many
   std::size_t left_ = 0;
 };
 

@@ -99,7 +99,7 @@ void PeerTable::drop_half_open(const std::shared_ptr<Session>& session, const st
   if (session->was_accepted()) {
     report_unidentified("dropped " + session->connection().description() + ": " + why);
   }
-  if (session->is_open()) return retire(session, why);
+  if (session->was_accepted() && session->is_open()) return retire(session, why);
   // A session that is still connecting has no stream yet, so break_off() does nothing.
   if (!session->connection().break_off(why)) session->on_closed(why, false);
 }

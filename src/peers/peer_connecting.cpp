@@ -233,17 +233,21 @@ void PeerTable::connected(const std::string& name, const std::shared_ptr<Session
 
 void PeerTable::session_detached(const std::shared_ptr<Session>& session, const std::string& why) {
   bool was_attached = false;
+  Ended ended;
   {
     const std::lock_guard lock(mutex_);
     std::erase_if(half_open_, [&](const HalfOpen& entry) {
       return entry.session == session && !entry.accepted;
     });
     Peer* const peer = peer_of(session);
-    if (closed_ || peer == nullptr) return;
-    peer->info.last_error = why;
-    if (Trial* const trial = trial_of(peer, session)) {  // the handshake broke
+    if (closed_) return;
+    if (peer == nullptr) {  // the peer was lost while this session connected
+      end_unowned(session, why, ended);
+    } else if (Trial* const trial = trial_of(peer, session)) {  // the handshake broke
+      peer->info.last_error = why;
       try_again(*peer, *trial);
     } else {
+      peer->info.last_error = why;
       was_attached = true;
       if (peer->current == session) peer->info.state = PeerState::connecting;
       // Connects again at once, but not repeatedly if each connection breaks before it was of use.
@@ -254,6 +258,7 @@ void PeerTable::session_detached(const std::shared_ptr<Session>& session, const 
       begin_trial(*peer, session, session->liveness().heard_at());
     }
   }
+  run(ended);
   if (was_attached) report_broken(*session, why);
 }
 

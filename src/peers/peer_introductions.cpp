@@ -168,15 +168,12 @@ void PeerTable::meet_other(Session& session, const wire::Hello& hello, Ended& en
     trial->met = hello.incarnation;
     const bool lives = std::any_of(peer->sessions.begin(), peer->sessions.end(),
                                    [](const auto& other) { return other->is_attached(); });
-    if (!lives && hello.incarnation != peer->info.incarnation) {
+    if (!lives && peer->current == shared && hello.incarnation != peer->info.incarnation) {
       const Trial kept = *trial;
-      const bool is_current = peer->current == shared;
-      if (is_current) peer->current = nullptr;
+      peer->current = nullptr;
       lose(*peer, "it was restarted", ended);
-      if (is_current) {
-        peer->current = shared;
-        peer->trials.push_back(kept);
-      }
+      peer->current = shared;
+      peer->trials.push_back(kept);
     }
   }
   ended.push_back([shared, name = hello.name] {

@@ -179,13 +179,7 @@ void PeerTable::session_closed(const std::shared_ptr<Session>& session, const st
     if (closed_) return;
     Peer* const found = peer_of(session);
     if (found == nullptr) {  // never admitted, and no call waits for its peer by name
-      ended.push_back([session, why] {
-        const auto error = [&why](const std::string& /*function*/, bool sent) {
-          return sent ? std::make_exception_ptr(PeerLost(why))
-                      : std::make_exception_ptr(NotSent(why));
-        };
-        session->outgoing().fail_all(error, Guarantee::dead_peer);
-      });
+      end_unowned(session, why, ended);
       report_refused(*session, ended);
     } else {
       Peer& peer = *found;
@@ -215,6 +209,18 @@ void PeerTable::session_closed(const std::shared_ptr<Session>& session, const st
     }
   }
   run(ended);
+}
+
+// Ends the calls of a session that belongs to no peer.
+void PeerTable::end_unowned(const std::shared_ptr<Session>& session, const std::string& why,
+                            Ended& ended) {
+  ended.push_back([session, why] {
+    const auto error = [&why](const std::string& /*function*/, bool sent) {
+      return sent ? std::make_exception_ptr(PeerLost(why)) : std::make_exception_ptr(NotSent(why));
+    };
+    session->outgoing().fail_all(error, Guarantee::dead_peer);
+    session->close();
+  });
 }
 
 PeerTable::Peer* PeerTable::peer_of(const std::shared_ptr<Session>& session) {

@@ -192,6 +192,8 @@ class PeerTable final : public PeerView {
   std::shared_ptr<OutgoingCalls::Failed> end_broken(Peer& peer,
                                                     const OutgoingCalls::MakeError& error,
                                                     Guarantee guarantee, Ended& ended);
+  static void end_unowned(const std::shared_ptr<Session>& session, const std::string& why,
+                          Ended& ended);
   void settle_broken(Peer& peer, const std::string& why, Ended& ended);
   void drop_half_open();
   void drop_half_open(const std::shared_ptr<Session>& session, const std::string& why);

@@ -68,7 +68,6 @@ void Session::handle_handshake(const wire::FrameView& frame) {
   }
   const wire::Hello hello = wire::read_hello(frame);
   if (hello.name.empty() || hello.name.size() > 255) throw BadMessage("a hello without a name");
-  if (hello.incarnation == 0) throw BadMessage("a hello without an incarnation");
   if (!is_plain_text(hello.name) || !is_plain_text(hello.job)) {
     throw BadMessage("a hello whose name or job is not plain text: '" + escaped(hello.name, 255) +
                      "'; it must be UTF-8 without control characters");
@@ -93,6 +92,8 @@ void Session::handle_hello(const wire::Hello& hello) {
       throw JoinFailed("the job of " + hello.name + " is '" + hello.job + "', that of " + own.name +
                        " is '" + own.job + "' (NodeOptions::job)");
     }
+    if (hello.incarnation == 0)
+      throw BadMessage("the hello of " + hello.name + " has no incarnation");
     if (!link_->expected_peer().empty() && hello.name != link_->expected_peer()) {
       throw NotFound("expected " + link_->expected_peer() + " at this address, but found " +
                      hello.name);

@@ -137,6 +137,7 @@ TEST_CASE("a secret that a stranger gets under a name is of no use to pose as it
   RawPeer impostor(world, bob.address());
   wire::Hello hello = roots;
   hello.session = 5;
+  hello.receiver = 0;
   impostor.send(wire::hello_frame(hello));
   const auto goodbye = goodbye_of(impostor);
   REQUIRE(goodbye);
