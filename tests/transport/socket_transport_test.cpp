@@ -21,6 +21,7 @@
 #include "batchrpc/base/error.hpp"
 #include "fabrics.hpp"
 #include "few_descriptors.hpp"
+#include "sanitizers.hpp"
 #include "transport/owned_fd.hpp"
 #include "transport/socket_address.hpp"
 
@@ -235,12 +236,14 @@ TEST_CASE("without descriptors accepting pauses, and goes on when there are some
   ::close(client);
 }
 
+#if !BATCHRPC_TEST_ASAN  // UBSan itself opens a pipe when it looks at an object of a new type
 TEST_CASE("without descriptors for long, those who connect are turned away, and the log tells") {
   auto loop = SocketLoop::start();
-  std::atomic<int> lines{0};
+  std::mutex mutex;
+  std::vector<std::string> lines;
   const Log log(LogLevel::warning, [&](LogLevel, std::string_view line) {
-    ++lines;
-    CHECK_THAT(std::string(line), Catch::Contains("256") && Catch::Contains("ulimit -n"));
+    const std::lock_guard lock(mutex);
+    lines.emplace_back(line);
   });
   Fabric fabric = socket_fabric("tcp");
   fabric.server = std::make_shared<TcpTransport>(loop, log);
@@ -266,9 +269,14 @@ TEST_CASE("without descriptors for long, those who connect are turned away, and 
     for (const int fd : hoard)
       ::close(fd);
   }
-  CHECK(lines == 1);
+  {
+    const std::lock_guard lock(mutex);
+    REQUIRE(lines.size() == 1);
+    CHECK_THAT(lines[0], Catch::Contains("256") && Catch::Contains("ulimit -n"));
+  }
   CHECK(accepting.connect().server != nullptr);
 }
+#endif
 
 TEST_CASE("strangers cannot take all descriptors of a process, and the log tells") {
   auto loop = SocketLoop::start();
