@@ -108,6 +108,9 @@ void Session::handle_hello(const wire::Hello& hello) {
     } else if (hello.session != id_ && hello.session != 0) {
       throw BadMessage(hello.name + " answered for a different session");
     }
+    if (!accepted_ && hello.resumed && !link_->output().rewind(hello.received)) {
+      throw BadMessage(impossible_resumption(hello));
+    }
     if (!link_->host().admit(*this, hello)) return;
     peer_secret_ = hello.secret;
   } catch (const Error& error) {
