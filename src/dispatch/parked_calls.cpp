@@ -58,7 +58,7 @@ void ParkedCalls::exposed(std::string_view function) {
   run(std::move(ready));
 }
 
-void ParkedCalls::run(Calls calls) {
+void ParkedCalls::run(Calls&& calls) {
   for (auto& [number, entry] : calls)
     run_one(std::move(entry.call), std::move(entry.again));
 }

@@ -58,7 +58,7 @@ class ParkedCalls : public std::enable_shared_from_this<ParkedCalls> {
   using Calls = std::map<std::uint64_t, Call>;
 
   void drop(std::uint64_t number);
-  void run(Calls calls);
+  void run(Calls&& calls);
   void run_one(detail::WaitingCall call, RunAgain again);
 
   const std::shared_ptr<Loop> loop_;
