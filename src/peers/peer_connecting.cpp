@@ -74,13 +74,11 @@ void PeerTable::give_up(const std::string& name, const std::shared_ptr<Session>&
       return;
     }
     if (trial->trying) put_off(*peer);  // the try has timed out
-    std::erase_if(half_open_, [&](const HalfOpen& entry) { return entry.session == session; });
+    forget_half_open(*session);
     const std::string why =
         (session->is_open() ? "it was silent for " : "it could not be reached for ") +
         text_of(options_.liveness.dead_after);
-    const bool is_there = std::any_of(peer->sessions.begin(), peer->sessions.end(),
-                                      [](const auto& other) { return other->is_attached(); });
-    if (is_there) {
+    if (has_connection(*peer)) {
       leave_out(*peer, session);
       settle_broken(*peer, why, ended);
       ended.push_back([session] { session->close(); });
@@ -236,18 +234,15 @@ void PeerTable::session_detached(const std::shared_ptr<Session>& session, const 
   Ended ended;
   {
     const std::lock_guard lock(mutex_);
-    std::erase_if(half_open_, [&](const HalfOpen& entry) {
-      return entry.session == session && !entry.accepted;
-    });
+    if (!session->was_accepted()) forget_half_open(*session);
     Peer* const peer = peer_of(session);
     if (closed_) return;
+    if (peer != nullptr) peer->info.last_error = why;
     if (peer == nullptr) {  // the peer was lost while this session connected
       end_unowned(session, why, ended);
     } else if (Trial* const trial = trial_of(peer, session)) {  // the handshake broke
-      peer->info.last_error = why;
       try_again(*peer, *trial);
     } else {
-      peer->info.last_error = why;
       was_attached = true;
       if (peer->current == session) peer->info.state = PeerState::connecting;
       // Connects again at once, but not repeatedly if each connection breaks before it was of use.
@@ -265,9 +260,7 @@ void PeerTable::session_detached(const std::shared_ptr<Session>& session, const 
 void PeerTable::session_resumed(Session& session) {
   {
     const std::lock_guard lock(mutex_);
-    std::erase_if(half_open_, [&](const HalfOpen& entry) {
-      return entry.session.get() == &session && !entry.accepted;
-    });
+    if (!session.was_accepted()) forget_half_open(session);
     Peer* const peer = find(session.peer()->name);
     if (closed_ || peer == nullptr) return;
     end_trial(*peer, session);
@@ -287,8 +280,7 @@ std::shared_ptr<Session> PeerTable::find_session(const Session& half_open,
   for (const auto& session : peer->sessions) {
     if (session->id() != hello.session || !session->was_accepted()) continue;
     if (session->peer_secret() != hello.secret) continue;
-    std::erase_if(half_open_,
-                  [&](const HalfOpen& entry) { return entry.session.get() == &half_open; });
+    forget_half_open(half_open);
     return session;
   }
   return nullptr;
@@ -324,7 +316,7 @@ std::shared_ptr<Session> PeerTable::connect_to(const Address& address) {
 void PeerTable::retire(const std::shared_ptr<Session>& session, const std::string& why) {
   {
     const std::lock_guard lock(mutex_);
-    std::erase_if(half_open_, [&](const HalfOpen& entry) { return entry.session == session; });
+    forget_half_open(*session);
     for (auto& [name, peer] : peers_) {
       std::erase(peer.sessions, session);
       if (peer.current == session) {

@@ -12,23 +12,18 @@ void PeerTable::address(wire::Hello& hello, std::string_view peer) const {
   const std::lock_guard lock(mutex_);
   const auto at = peers_.find(peer);
   if (at != peers_.end()) hello.receiver = at->second.info.incarnation;
-  // A node that joins does not know the root yet, so all roots get the same secret.
-  const bool is_root = at != peers_.end() && at->second.member && at->second.info.rank == 0;
-  hello.secret = is_root || peer.empty() ? environment_.secret_for("", 0)
-                                         : environment_.secret_for(peer, hello.receiver);
+  hello.secret = secret_to(peer);
 }
 
 bool PeerTable::is_member(const PeerIdentity& peer) const {
   const std::lock_guard lock(mutex_);
-  const auto at = peers_.find(peer.name);
-  return at != peers_.end() && at->second.member && at->second.info.incarnation == peer.incarnation;
+  return find_member(peer.name, peer.incarnation) != nullptr;
 }
 
 bool PeerTable::is_root(const PeerIdentity& peer) const {
   const std::lock_guard lock(mutex_);
-  const auto at = peers_.find(peer.name);
-  return at != peers_.end() && at->second.member &&
-         at->second.info.incarnation == peer.incarnation && at->second.info.rank == 0;
+  const Peer* const member = find_member(peer.name, peer.incarnation);
+  return member != nullptr && member->info.rank == 0;
 }
 
 bool PeerTable::admit(Session& session, const wire::Hello& hello) {
@@ -63,6 +58,23 @@ bool PeerTable::admit(Session& session, const wire::Hello& hello) {
 }
 
 // The caller must hold the lock, here and in all functions below.
+const PeerTable::Peer* PeerTable::find_member(std::string_view name,
+                                              std::uint64_t incarnation) const {
+  const auto at = peers_.find(name);
+  const bool is_member = at != peers_.end() && at->second.member;
+  return is_member && at->second.info.incarnation == incarnation ? &at->second : nullptr;
+}
+
+// Returns the secret by which this node proves itself to the peer of that name. A node that joins
+// does not know the root yet, so all roots get the same one, as the peer without a name.
+Secret PeerTable::secret_to(std::string_view peer) const {
+  const auto at = peers_.find(peer);
+  if (peer.empty() || (at != peers_.end() && at->second.member && at->second.info.rank == 0)) {
+    return environment_.secret_for("", 0);
+  }
+  return environment_.secret_for(peer, at != peers_.end() ? at->second.info.incarnation : 0);
+}
+
 void PeerTable::admit_now(Session& session, const wire::Hello& hello, Ended& ended) {
   if (!session.was_accepted()) forget_half_open(session);
   auto shared = std::static_pointer_cast<Session>(session.shared_from_this());
@@ -106,12 +118,8 @@ void PeerTable::forget_half_open(const Session& session) {
 
 // Throws unless the hello has the secret of the incarnation that this node knows.
 void PeerTable::check_identity(const Peer& peer, const wire::Hello& hello) const {
-  const bool is_self = hello.name == self_.name;
   const std::optional<Secret> expected =
-      is_self
-          ? std::optional(self_.rank == 0 ? environment_.secret_for("", 0)
-                                          : environment_.secret_for(self_.name, self_.incarnation))
-          : peer.secret;
+      hello.name == self_.name ? std::optional(secret_to(hello.name)) : peer.secret;
   if (!expected || *expected == hello.secret) return;
   throw PermissionDenied("a hello in the name of '" + hello.name +
                          "' lacks the secret of that node; if it is another node, choose another "
@@ -119,9 +127,7 @@ void PeerTable::check_identity(const Peer& peer, const wire::Hello& hello) const
 }
 
 bool PeerTable::is_introduced(const wire::Hello& hello) const {
-  const auto at = peers_.find(hello.name);
-  return at != peers_.end() && at->second.member &&
-         at->second.info.incarnation == hello.incarnation;
+  return find_member(hello.name, hello.incarnation) != nullptr;
 }
 
 // Throws if the sender means another incarnation of this node, or a session with it.
@@ -163,17 +169,11 @@ void PeerTable::await_introduction(const Session& session, const wire::Hello& he
 void PeerTable::meet_other(Session& session, const wire::Hello& hello, Ended& ended) {
   const auto shared = std::static_pointer_cast<Session>(session.shared_from_this());
   Peer* const peer = find(hello.name);
-  Trial* const trial = trial_of(peer, shared);
-  if (trial != nullptr) {
+  if (Trial* const trial = trial_of(peer, shared)) {
     trial->met = hello.incarnation;
-    const bool lives = std::any_of(peer->sessions.begin(), peer->sessions.end(),
-                                   [](const auto& other) { return other->is_attached(); });
-    if (!lives && peer->current == shared && hello.incarnation != peer->info.incarnation) {
-      const Trial kept = *trial;
-      peer->current = nullptr;
-      lose(*peer, "it was restarted", ended);
-      peer->current = shared;
-      peer->trials.push_back(kept);
+    if (!has_connection(*peer) && peer->current == shared &&
+        hello.incarnation != peer->info.incarnation) {
+      lose_all_but(*peer, shared, ended);
     }
   }
   ended.push_back([shared, name = hello.name] {
@@ -212,18 +212,22 @@ void PeerTable::lose_former(Peer& peer, const std::shared_ptr<Session>& successo
   constexpr std::size_t kRemembered = 16;
   peer.former.push_back(peer.info.incarnation);
   if (peer.former.size() > kRemembered) peer.former.erase(peer.former.begin());
-  const bool keeps = successor != nullptr && peer.current == successor;
-  std::optional<Trial> trial;
-  if (keeps) {
-    if (const Trial* const own = trial_of(&peer, successor)) trial = *own;
-    peer.current = nullptr;
-  }
-  lose(peer, "it was restarted", ended);
-  if (keeps) peer.current = successor;
-  if (trial) peer.trials.push_back(*trial);
+  lose_all_but(peer, successor, ended);
   peer.secret.reset();
   peer.member = false;  // not before the group announces it
   peer.info.addresses.clear();
+}
+
+// Loses a peer that was restarted. If `kept` is the session for calls, it stays, and goes on trying
+// to connect.
+void PeerTable::lose_all_but(Peer& peer, const std::shared_ptr<Session>& kept, Ended& ended) {
+  if (kept == nullptr || peer.current != kept) return lose(peer, "it was restarted", ended);
+  const Trial* const own = trial_of(&peer, kept);
+  const std::optional<Trial> trial = own != nullptr ? std::optional(*own) : std::nullopt;
+  peer.current = nullptr;
+  lose(peer, "it was restarted", ended);
+  peer.current = kept;
+  if (trial) peer.trials.push_back(*trial);
 }
 
 }  // namespace batchrpc

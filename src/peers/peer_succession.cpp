@@ -34,9 +34,11 @@ void PeerTable::check_succession(const Peer& peer, const wire::Hello& hello) con
 
 // Whether an incarnation has introduced itself that the root has not announced yet. News of the
 // root come in order, so until then they are about earlier incarnations of that name.
-bool PeerTable::is_ahead_of_group(const Peer& peer) {
-  return !peer.member && std::any_of(peer.sessions.begin(), peer.sessions.end(),
-                                     [](const auto& session) { return session->is_attached(); });
+bool PeerTable::is_ahead_of_group(const Peer& peer) { return !peer.member && has_connection(peer); }
+
+bool PeerTable::has_connection(const Peer& peer) {
+  return std::any_of(peer.sessions.begin(), peer.sessions.end(),
+                     [](const auto& session) { return session->is_attached(); });
 }
 
 }  // namespace batchrpc

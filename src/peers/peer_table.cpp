@@ -175,7 +175,7 @@ void PeerTable::session_closed(const std::shared_ptr<Session>& session, const st
   Ended ended;
   {
     const std::lock_guard lock(mutex_);
-    std::erase_if(half_open_, [&](const HalfOpen& entry) { return entry.session == session; });
+    forget_half_open(*session);
     if (closed_) return;
     Peer* const found = peer_of(session);
     if (found == nullptr) {  // never admitted, and no call waits for its peer by name

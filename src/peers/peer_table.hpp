@@ -171,10 +171,13 @@ class PeerTable final : public PeerView {
   void lose(Peer& peer, const std::string& why, Ended& ended, LogLevel level = LogLevel::warning,
             Guarantee guarantee = Guarantee::dead_peer);
   void lose_former(Peer& peer, const std::shared_ptr<Session>& successor, Ended& ended);
+  void lose_all_but(Peer& peer, const std::shared_ptr<Session>& kept, Ended& ended);
   void check_succession(const Peer& peer, const wire::Hello& hello) const;
   // Introductions: peer_introductions.cpp.
   void admit_now(Session& session, const wire::Hello& hello, Ended& ended);
   void check_identity(const Peer& peer, const wire::Hello& hello) const;
+  [[nodiscard]] const Peer* find_member(std::string_view name, std::uint64_t incarnation) const;
+  [[nodiscard]] Secret secret_to(std::string_view peer) const;
   [[nodiscard]] bool is_introduced(const wire::Hello& hello) const;
   void await_introduction(const Session& session, const wire::Hello& hello);
   void check_addressed(const wire::Hello& hello) const;
@@ -184,6 +187,7 @@ class PeerTable final : public PeerView {
                                                           std::uint64_t incarnation);
   void introduce(const Member& member, Ended& ended);
   void forget_half_open(const Session& session);
+  [[nodiscard]] static bool has_connection(const Peer& peer);
   [[nodiscard]] static bool is_ahead_of_group(const Peer& peer);
   void try_later(const Peer& peer, Trial& trial, TimePoint when);
   void try_now(const std::string& name, const std::shared_ptr<Session>& session,
