@@ -4,17 +4,15 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdint>
 #include <cstdio>
-#include <random>
+
+#include "base/random_bits.hpp"
 
 namespace batchrpc {
 namespace {
 
 std::string draft_beside(const std::string& path) {
-  std::random_device random;
-  const std::uint64_t number = std::uint64_t{random()} << 32 | random();
-  return path + ".tmp." + std::to_string(number);
+  return path + ".tmp." + std::to_string(RandomBits()());
 }
 
 bool write_all(int fd, std::string_view text) noexcept {
