@@ -66,10 +66,6 @@ struct Greedy {
     }
     return count;
   }
-  void another_peer_is_served() const {
-    const Node other = world.join("other");
-    CHECK(other.call<int(int)>("root", "twice", 4).get() == 8);
-  }
 
   test::VirtualWorld world;
   std::vector<Promise<int>> never;
@@ -121,7 +117,7 @@ TEST_CASE("a byte of each of many large payloads takes little, and too many are 
   CHECK(greedy.refused() == 200 - 63);  // 64 of them, and what describes them, do not fit
   CHECK(test::allocated_bytes() < before + 8 * kMiB);
   CHECK_FALSE(greedy.peer.closed());
-  greedy.another_peer_is_served();
+  test::another_peer_is_served(greedy.world);
   // What a refused call still sends is dropped. What is cancelled makes room.
   greedy.peer.send(chunk(200, 100'000));
   greedy.peer.send(wire::plain_frame({.kind = FrameKind::cancel, .id = 200}));
@@ -176,7 +172,7 @@ TEST_CASE("calls that wait or run count until they are answered, those without a
         !wants_reply);
   CHECK(test::allocated_bytes() < before + 2 * kLimit + 24 * kMiB);  // each is also decoded
   CHECK_FALSE(greedy.peer.closed());
-  greedy.another_peer_is_served();
+  test::another_peer_is_served(greedy.world);
   greedy.never.front().set_value(1);
   send(41);
   CHECK(greedy.never.size() == 32);
@@ -211,7 +207,7 @@ TEST_CASE("calls of functions that are not there take no more than others while 
   for (std::uint64_t id = 1; id <= 2040; ++id)
     greedy.peer.send(wire::plain_frame({.kind = FrameKind::cancel, .id = id}));
   CHECK(test::allocated_bytes() < before + 2 * kMiB);
-  greedy.another_peer_is_served();
+  test::another_peer_is_served(greedy.world);
 }
 
 TEST_CASE("messages of the library in numbers that no honest peer sends cost the connection") {
@@ -226,7 +222,7 @@ TEST_CASE("messages of the library in numbers that no honest peer sends cost the
   greedy.peer.send(announced({.flags = wire::kNoReply, .number = 2, .id = 5}, kMiB));
   CHECK(greedy.peer.closed());
   CHECK(greedy.world.log.contain("are beyond the limit of 268435456 for messages of the library"));
-  greedy.another_peer_is_served();
+  test::another_peer_is_served(greedy.world);
 }
 
 TEST_CASE("a notification that is refused does not wait for credit for ever") {

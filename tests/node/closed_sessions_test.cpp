@@ -74,10 +74,6 @@ struct Scene {
     peer.send(put(object, {.flags = wire::kNoReply, .number = 1, .id = 4}, 0));
     Thing::size = 0;
   }
-  void another_peer_is_served() const {
-    const Node other = world.join("other");
-    CHECK(other.call<int(int)>("root", "twice", 4).get() == 8);
-  }
 
   test::VirtualWorld world;
   std::vector<Promise<int>> never;
@@ -95,7 +91,7 @@ TEST_CASE("an ordered notification with wrong metadata that waits at the end cos
   scene.peer.send(wire::goodbye_frame({}));
   scene.peer.send({~Word{0}});  // no frame
   CHECK(scene.peer.closed());
-  scene.another_peer_is_served();
+  test::another_peer_is_served(scene.world);
 }
 
 TEST_CASE("a session ends without memory, and its node lives", "[single-threaded]") {
@@ -125,7 +121,7 @@ TEST_CASE("a session ends without memory, and its node lives", "[single-threaded
     const bool failed = test::allocation_failed();
     scene.world.run_for(10s);
     if (protocol_error) CHECK(own.ready());
-    scene.another_peer_is_served();
+    test::another_peer_is_served(scene.world);
     if (!failed) break;
     ++failures;
   }

@@ -11,6 +11,12 @@ namespace batchrpc::test {
 
 inline int twice(int x) { return static_cast<int>(2 * std::int64_t{x}); }  // random ones too
 
+/// A node joins, and the root answers its call of twice().
+inline void another_peer_is_served(const VirtualWorld& world) {
+  const Node other = world.join("other");
+  CHECK(other.call<int(int)>("root", "twice", 4).get() == 8);
+}
+
 /// A node in virtual time for RawPeers to talk to.
 struct RawTarget {
   explicit RawTarget(LogLevel log_level = LogLevel::debug) : node(make(log_level)) {}

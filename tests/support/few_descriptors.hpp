@@ -1,8 +1,10 @@
 #pragma once
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <vector>
 
 namespace batchrpc::test {
 
@@ -20,6 +22,25 @@ class FewDescriptors {
 
  private:
   rlimit before_{};
+};
+
+/// Lets this process open no more descriptors while it lives.
+class NoDescriptors {
+ public:
+  NoDescriptors() {
+    for (int fd = ::dup(0); fd >= 0; fd = ::dup(0))
+      hoard_.push_back(fd);
+  }
+  ~NoDescriptors() {
+    for (const int fd : hoard_)
+      ::close(fd);
+  }
+  NoDescriptors(const NoDescriptors&) = delete;
+  NoDescriptors& operator=(const NoDescriptors&) = delete;
+
+ private:
+  FewDescriptors few_{256};
+  std::vector<int> hoard_;
 };
 
 }  // namespace batchrpc::test

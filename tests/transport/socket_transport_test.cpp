@@ -3,7 +3,6 @@
 
 #include <netinet/in.h>
 #include <poll.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -15,7 +14,12 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "batchrpc/base/bytes.hpp"
 #include "batchrpc/base/error.hpp"
@@ -199,6 +203,27 @@ TEST_CASE("a deadline that has passed ends a connect without a try") {
   CHECK(error == std::errc::timed_out);
 }
 
+/// TCP whose server keeps the lines that it logs.
+struct LoggingServer {
+  LoggingServer() {
+    fabric.server_loop = SocketLoop::start();
+    fabric.server = std::make_shared<TcpTransport>(
+        std::static_pointer_cast<SocketLoop>(fabric.server_loop),
+        Log(LogLevel::warning, [this](LogLevel, std::string_view line) {
+          const std::lock_guard lock(mutex);
+          logged.emplace_back(line);
+        }));
+  }
+  std::vector<std::string> lines() {
+    const std::lock_guard lock(mutex);
+    return logged;
+  }
+
+  std::mutex mutex;
+  std::vector<std::string> logged;
+  Fabric fabric = socket_fabric("tcp");
+};
+
 TEST_CASE("without descriptors accepting pauses, and goes on when there are some again") {
   const Fabric fabric = socket_fabric("unix-abstract");
   Accepting accepting(fabric);
@@ -212,13 +237,7 @@ TEST_CASE("without descriptors accepting pauses, and goes on when there are some
   let_it_run();  // UBSan opens a pipe when it looks at an object of a type that it has not seen yet
 
   const int client = ::socket(AF_UNIX, SOCK_STREAM, 0);
-  std::vector<int> hoard;
-  rlimit before{};
-  ::getrlimit(RLIMIT_NOFILE, &before);
-  const rlimit few{std::min<rlim_t>(256, before.rlim_cur), before.rlim_max};
-  ::setrlimit(RLIMIT_NOFILE, &few);
-  for (int fd = ::dup(0); fd >= 0; fd = ::dup(0))
-    hoard.push_back(fd);
+  std::optional<NoDescriptors> none(std::in_place);
 
   sockaddr_un name{};
   name.sun_family = AF_UNIX;
@@ -228,9 +247,7 @@ TEST_CASE("without descriptors accepting pauses, and goes on when there are some
   const int connected = ::connect(client, reinterpret_cast<const sockaddr*>(&name), size);
   let_it_run();
 
-  for (const int fd : hoard)
-    ::close(fd);
-  ::setrlimit(RLIMIT_NOFILE, &before);
+  none.reset();
   CHECK(connected == 0);
   CHECK(accepting.accept() != nullptr);
   ::close(client);
@@ -238,16 +255,8 @@ TEST_CASE("without descriptors accepting pauses, and goes on when there are some
 
 #if !BATCHRPC_TEST_ASAN  // UBSan itself opens a pipe when it looks at an object of a new type
 TEST_CASE("without descriptors for long, those who connect are turned away, and the log tells") {
-  auto loop = SocketLoop::start();
-  std::mutex mutex;
-  std::vector<std::string> lines;
-  const Log log(LogLevel::warning, [&](LogLevel, std::string_view line) {
-    const std::lock_guard lock(mutex);
-    lines.emplace_back(line);
-  });
-  Fabric fabric = socket_fabric("tcp");
-  fabric.server = std::make_shared<TcpTransport>(loop, log);
-  fabric.server_loop = loop;
+  LoggingServer logging;
+  Fabric& fabric = logging.fabric;
   Accepting accepting(fabric);
   accepting.connect();
   std::error_code ignored;
@@ -255,40 +264,25 @@ TEST_CASE("without descriptors for long, those who connect are turned away, and 
   detail::SocketAddress at;
   REQUIRE(detail::numeric_address(TcpAddress::of(accepting.address()), at));
 
-  std::vector<int> hoard;
   pollfd closed{.fd = client.get(), .events = POLLIN, .revents = 0};
   {
-    const FewDescriptors few(256);
-    for (int fd = ::dup(0); fd >= 0; fd = ::dup(0))
-      hoard.push_back(fd);
+    const NoDescriptors none;
     ::connect(client.get(), at.get(), at.size);
     constexpr int kMilliseconds = 10'000;
     CHECK(::poll(&closed, 1, kMilliseconds) == 1);
     char byte = 0;
     CHECK(::read(client.get(), &byte, 1) <= 0);
-    for (const int fd : hoard)
-      ::close(fd);
   }
-  {
-    const std::lock_guard lock(mutex);
-    REQUIRE(lines.size() == 1);
-    CHECK_THAT(lines[0], Catch::Contains("256") && Catch::Contains("ulimit -n"));
-  }
+  const std::vector<std::string> lines = logging.lines();
+  REQUIRE(lines.size() == 1);
+  CHECK_THAT(lines[0], Catch::Contains("256") && Catch::Contains("ulimit -n"));
   CHECK(accepting.connect().server != nullptr);
 }
 #endif
 
 TEST_CASE("strangers cannot take all descriptors of a process, and the log tells") {
-  auto loop = SocketLoop::start();
-  std::mutex mutex;
-  std::vector<std::string> lines;
-  const Log log(LogLevel::warning, [&](LogLevel, std::string_view line) {
-    const std::lock_guard lock(mutex);
-    lines.emplace_back(line);
-  });
-  Fabric fabric = socket_fabric("tcp");
-  fabric.server = std::make_shared<TcpTransport>(loop, log);
-  fabric.server_loop = loop;
+  LoggingServer logging;
+  Fabric& fabric = logging.fabric;
   Accepting accepting(fabric);
   const FewDescriptors few(256);  // both sides are in this process
   const auto most = static_cast<std::size_t>(256 / 4 * 3);
@@ -303,12 +297,10 @@ TEST_CASE("strangers cannot take all descriptors of a process, and the log tells
     REQUIRE(stream != nullptr);
     CHECK(ends.read(*stream, 1).empty());
   }
-  {
-    const std::lock_guard lock(mutex);
-    REQUIRE(lines.size() == 1);  // not one for each
-    CHECK_THAT(lines[0], Catch::Contains("refused a connection of tcp://127.0.0.1:") &&
-                             Catch::Contains("192 connections") && Catch::Contains("ulimit -n"));
-  }
+  const std::vector<std::string> lines = logging.lines();
+  REQUIRE(lines.size() == 1);  // not one for each
+  CHECK_THAT(lines[0], Catch::Contains("refused a connection of tcp://127.0.0.1:") &&
+                           Catch::Contains("192 connections") && Catch::Contains("ulimit -n"));
   kept.pop_back();
   CHECK(accepting.connect().server != nullptr);
 }
