@@ -16,8 +16,8 @@ struct PeerIdentity;
 /// PermissionDenied, and the function does not see their arguments.
 ///
 ///     node.expose<&update>({.allow = {"learner", "actor*"}});
-///     node.expose<&reset>({.allow = [](const rpc::PeerIdentity& caller) { return caller.rank == 0;
-///     }});
+///     const auto is_root = [](const rpc::PeerIdentity& caller) { return caller.rank == 0; };
+///     node.expose<&reset>({.allow = is_root});
 class BATCHRPC_EXPORT Allow {
  public:
   /// Returns whether the node may call the function.

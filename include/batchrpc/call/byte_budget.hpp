@@ -9,8 +9,8 @@
 
 namespace batchrpc::detail {
 
-/// Counts the bytes that the calls of one peer take here, against a limit. It only counts: who
-/// takes calls asks it first. Thread-safe.
+/// Counts the bytes that the calls of one peer take here, against a limit. It only counts:
+/// IncomingCalls asks fits() before it takes a call. Thread-safe.
 class ByteBudget final : public RefCounted<ByteBudget> {
  public:
   explicit ByteBudget(std::uint64_t limit) noexcept : limit_(limit) {}
@@ -19,7 +19,7 @@ class ByteBudget final : public RefCounted<ByteBudget> {
   [[nodiscard]] std::uint64_t used() const noexcept {
     return used_.load(std::memory_order_relaxed);
   }
-  /// Whether so many bytes more fit. More than half of the limit fit when at most half is used:
+  /// Whether `bytes` more fit. More than half of the limit fit when at most half is used:
   /// otherwise a call that is larger than the limit would never fit.
   [[nodiscard]] bool fits(std::uint64_t bytes) const noexcept {
     return used() <= (bytes <= limit_ / 2 ? limit_ - bytes : limit_ / 2);
