@@ -27,7 +27,7 @@ run() {  # run <name> <command>
 build_downstream() {  # build_downstream <project> <build folder> [cmake arguments]
   cmake -G Ninja -S "tests/downstream/$1" -B "$2" -DCMAKE_BUILD_TYPE=Release \
     -DCMAKE_CXX_COMPILER_LAUNCHER="$(command -v ccache || true)" "${@:3}" >/dev/null
-  cmake --build "$2" >/dev/null
+  cmake --build "$2" >"$work/build.log" || { cat "$work/build.log" && echo "install: $2 does not build" && exit 1; } >&2
 }
 
 check_refusal() {  # check_refusal <missing component> <find_package's message about it>

@@ -6,11 +6,13 @@
 #include <memory>
 #include <random>
 
+#include "batchrpc/base/export.hpp"
+
 namespace batchrpc {
 
 /// A source of random numbers that peers cannot predict: the system's random source. Not
 /// thread-safe.
-class RandomBits {
+class BATCHRPC_EXPORT RandomBits {
  public:
   /// `seed`: for a simulation, whose runs repeat; 0: the system's random source.
   explicit RandomBits(std::uint64_t seed = 0);
