@@ -9,7 +9,7 @@ BUILD      the build folder, for example build/release
            "*=PATTERN" is for all that have none of their own
 --timeout  seconds an executable may take (default: 900)
 
-Two executables run at a time on two processors. Those that start processes and measure real time run one at
+Two executables run at a time on two processors, and two halves of those that take longest. Those that start processes and measure real time run one at
 a time. A test case of theirs that fails is run once more, alone, at the end, and is named. Tests that are no
 Catch2 executables (Python tests, programs that must not compile) run by ctest as one of the jobs.
 ctest itself, with one process for each test case, stays for people: `ctest --preset release`.
@@ -32,7 +32,9 @@ import time
 REAL_TIME = {"process", "status", "examples", "benchmarks"}
 # Layers whose tests are not Catch2 executables.
 BY_CTEST = {"benchmarks", "status", "refused"}
+# Executables that would keep one processor busy when all others have ended run as two halves.
 # What takes longest starts first. An executable that is not named comes after these.
+HALVED = {"node"}
 LONGEST = ["process", "benchmarks", "examples", "reliability", "node", "batch", "torch", "ppo", "env", "rref"]
 
 
@@ -76,17 +78,27 @@ class Job:
 
 
 class CatchJob(Job):
+    def __init__(self, layer, build, options, part=0, parts=1):
+        """Of `parts` jobs for one executable this is number `part`."""
+        super().__init__(layer, build, options)
+        self.part, self.parts = part, parts
+
     def _run(self, names):
+        pattern = self.options.filters.get(self.layer, self.options.filters.get("*"))
+        executable = str(self.build / "bin" / f"test_{self.layer}")
+        if names is None and self.parts > 1:
+            listed = subprocess.run([executable, "--list-test-names-only", *([pattern] if pattern else [])],
+                                    capture_output=True, text=True).stdout
+            names = [name.strip() for name in listed.splitlines() if name.strip()][self.part::self.parts]
         with tempfile.TemporaryDirectory() as folder:
             log = pathlib.Path(folder, "cases")
-            command = [str(self.build / "bin" / f"test_{self.layer}"), "--warn", "NoTests"]
+            command = [executable, "--warn", "NoTests"]
             if names is not None:
                 chosen = pathlib.Path(folder, "names")
-                chosen.write_text("\n".join(names) + "\n")
+                chosen.write_text("".join(re.sub(r"([\\,\[])", r"\\\1", name) + "\n" for name in names))
                 command += ["--input-file", str(chosen)]
-            else:
-                pattern = self.options.filters.get(self.layer, self.options.filters.get("*"))
-                command += [pattern] if pattern else []
+            elif pattern:
+                command.append(pattern)
             status = self._process(command, {"BATCHRPC_TEST_LOG": str(log)})
             lines = log.read_text(errors="replace").splitlines() if log.exists() else []
         cases, running = [], None
@@ -99,6 +111,8 @@ class CatchJob(Job):
                 cases.append(Case(self.layer, name, what, float(seconds), missing))
                 running = None
         failed = any(case.outcome == "failed" for case in cases)
+        if self.parts > 1 and len(cases) < len(names) and running is None:
+            cases.append(Case(self.layer, f"{len(names) - len(cases)} test cases, which did not run", "failed", 0.0))
         if running is not None:  # it died in there, and has not run the others
             cases.append(Case(self.layer, running, "failed", 0.0))
             self.output += f"\n{self.layer}: died in \"{running}\" with status {status}; the tests after it did not run\n"
@@ -155,11 +169,14 @@ def main():
     unknown = wanted - built - BY_CTEST
     if unknown:
         sys.exit(f"run_tests: {options.build}/bin has no tests of {', '.join(sorted(unknown))}; build them first")
-    jobs = [CatchJob(layer, options.build, options) for layer in wanted & built]
+    processors = os.cpu_count() or 1
+    jobs = []
+    for layer in wanted & built:
+        parts = 2 if layer in HALVED and processors > 1 else 1
+        jobs += [CatchJob(layer, options.build, options, part, parts) for part in range(parts)]
     jobs += [CtestJob(layer, options.build, options) for layer in wanted & BY_CTEST]
     jobs.sort(key=lambda job: LONGEST.index(job.layer) if job.layer in LONGEST else len(LONGEST))
 
-    processors = os.cpu_count() or 1
     free_processors = threading.Semaphore(processors)
 
     def run(job):
