@@ -4,37 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "base/glob.hpp"
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/call/call_context.hpp"
 
 namespace batchrpc {
-namespace {
-
-// Whether `text` matches the pattern. After a mismatch the last `*` takes one character more, so
-// the time is at most the product of both lengths.
-bool matches(std::string_view pattern, std::string_view text) {
-  std::size_t at = 0;  // in the pattern
-  std::size_t star = std::string_view::npos;
-  std::size_t after_star = 0;  // the text from here on is matched with what follows the star
-  for (std::size_t i = 0; i < text.size();) {
-    if (at < pattern.size() && pattern[at] == '*') {
-      star = at++;
-      after_star = i;
-    } else if (at < pattern.size() && (pattern[at] == '?' || pattern[at] == text[i])) {
-      ++at;
-      ++i;
-    } else if (star != std::string_view::npos) {
-      at = star + 1;
-      i = ++after_star;
-    } else {
-      return false;
-    }
-  }
-  return pattern.find_first_not_of('*', at) == std::string_view::npos;
-}
-
-}  // namespace
-
 Allow::Allow(std::initializer_list<std::string_view> names) {
   std::vector<std::string> patterns(names.begin(), names.end());
   if (std::find(patterns.begin(), patterns.end(), "") != patterns.end()) {
@@ -44,7 +18,7 @@ Allow::Allow(std::initializer_list<std::string_view> names) {
   }
   rule_ = [patterns = std::move(patterns)](const PeerIdentity& caller) {
     return std::any_of(patterns.begin(), patterns.end(),
-                       [&](const std::string& pattern) { return matches(pattern, caller.name); });
+                       [&](const std::string& pattern) { return matches_glob(pattern, caller.name); });
   };
 }
 

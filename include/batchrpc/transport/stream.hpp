@@ -23,6 +23,15 @@ struct [[nodiscard]] IoResult {
   [[nodiscard]] bool would_block() const noexcept { return bytes == 0 && !error && !end; }
 };
 
+/// What a stream has proved about its peer before any frame is read. The node that the peer says it
+/// is must match both patterns, in which `*` stands for any characters.
+struct PeerProof {
+  /// Who the peer is, for people, logs and metrics: "spiffe://example.org/job/run1/node/worker1".
+  std::string identity{};
+  std::string job = "*";   ///< the pattern of the jobs that it may be part of (NodeOptions::job)
+  std::string name = "*";  ///< the pattern of the names that it may bear (NodeOptions::name)
+};
+
 /// A connection: an ordered byte stream in both directions, with back pressure. It reports
 /// readiness: try, and wait if that would block. So an idle connection needs no buffer. A stream
 /// may wrap another one, and change its bytes (see Transport).
@@ -56,6 +65,9 @@ class BATCHRPC_EXPORT Stream {
   /// Returns the bytes that try_write() has taken and that would be lost if this side ended now,
   /// such as bytes that TCP has not seen acknowledged. Any thread.
   [[nodiscard]] virtual std::size_t unconfirmed_bytes() const noexcept { return 0; }
+
+  /// Returns what is proved about the peer; null if nothing is. It never changes.
+  [[nodiscard]] virtual std::shared_ptr<const PeerProof> proof() const { return nullptr; }
 
   /// Returns the peer's address as far as it is known, for messages.
   [[nodiscard]] virtual std::string description() const = 0;

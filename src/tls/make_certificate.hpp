@@ -1,0 +1,48 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "batchrpc/base/export.hpp"
+
+namespace batchrpc::tls {
+
+/// A private key (ECDSA, P-256) and its certificate, as PEM.
+struct KeyPair {
+  std::string certificate{};
+  std::string key{};
+};
+
+/// When a certificate is valid.
+struct Validity {
+  std::chrono::system_clock::time_point from{};
+  std::chrono::system_clock::time_point until{};
+};
+
+/// Returns a new certificate authority (self-signed, CA:TRUE, keyCertSign and cRLSign). Throws
+/// std::runtime_error if OpenSSL fails.
+[[nodiscard]] BATCHRPC_EXPORT KeyPair make_authority(const std::string& name,
+                                                     const Validity& validity);
+
+/// Returns a node's certificate that `authority` has signed: for servers and clients, with this one
+/// subject alternative name: `uri` or, if that is empty, `dns`; with neither it has none. Throws
+/// InvalidArgument if the authority cannot be read, or std::runtime_error.
+struct Names {
+  std::string uri{};
+  std::string dns{};
+};
+[[nodiscard]] BATCHRPC_EXPORT KeyPair make_certificate(const KeyPair& authority,
+                                                       const Names& names,
+                                                       const Validity& validity);
+
+/// Returns a list of revoked certificates (X.509 CRL, PEM) that `authority` has signed. `revoked`:
+/// certificates as PEM, one behind the other.
+[[nodiscard]] BATCHRPC_EXPORT std::string make_revocations(const KeyPair& authority,
+                                                           const std::string& revoked,
+                                                           const Validity& validity);
+
+/// Returns a join token: 32 bytes of the system's random source, as 64 hexadecimal digits and a line
+/// end.
+[[nodiscard]] BATCHRPC_EXPORT std::string make_token();
+
+}  // namespace batchrpc::tls
