@@ -2,7 +2,26 @@
 
 #include "node/options_check.hpp"
 
+#ifdef BATCHRPC_HAS_TLS
+#include "tls/make_security.hpp"
+#else
+#include "node/no_security.hpp"
+#endif
+
 namespace batchrpc {
+namespace {
+
+std::shared_ptr<StreamSecurity> security_of(const NodeOptions& options,
+                                            const std::shared_ptr<Loop>& loop, const Log& log) {
+#ifdef BATCHRPC_HAS_TLS
+  return tls::make_security(options.security, {.name = options.name, .job = options.job}, loop,
+                            log);
+#else
+  return no_security(options.security);
+#endif
+}
+
+}  // namespace
 
 NodeAddresses::NodeAddresses(const NodeOptions& options, const NodeIdentity& identity,
                              const std::shared_ptr<Loop>& loop, const Log& log)
@@ -13,7 +32,8 @@ NodeAddresses::NodeAddresses(const NodeOptions& options, const NodeIdentity& ide
                   TransportContext{.loop = loop,
                                    .node = options.name,
                                    .incarnation = identity.number_for_addresses(),
-                                   .log = log}),
+                                   .log = log,
+                                   .security = security_of(options, loop, log)}),
       listening_(options, transports_) {
   check_addresses(options, transports_);
 }

@@ -1,9 +1,10 @@
-#include "batchrpc/transport/stream.hpp"
+#include "batchrpc/transport/security.hpp"
 
 namespace batchrpc {
 
 // One home for each class's virtual table.
 Stream::~Stream() = default;
+StreamSecurity::~StreamSecurity() = default;
 Listener::~Listener() = default;
 
 }  // namespace batchrpc

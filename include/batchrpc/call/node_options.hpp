@@ -13,6 +13,7 @@
 #include "batchrpc/base/executor.hpp"
 #include "batchrpc/base/log.hpp"
 #include "batchrpc/trace/trace_context.hpp"
+#include "batchrpc/transport/security.hpp"
 #include "batchrpc/transport/transport_factory.hpp"
 
 namespace asio {
@@ -154,6 +155,10 @@ struct NodeOptions {
   /// docs/transports.md shows how to add one.
   std::vector<TransportFactory> transports{};
 
+  /// How TCP connections are authenticated and encrypted. Empty: by a token of this user, which is
+  /// made at first use, and on loopback only.
+  SecurityOptions security{};
+
   /// The longest time that joining may take, including the wait for all ranks of a fixed world.
   /// After it, joining fails with JoinFailed, which names the missing ranks.
   Duration join_timeout = std::chrono::seconds(60);
@@ -267,6 +272,8 @@ struct PeerInfo {
   PeerState state = PeerState::known;    ///< of the connection to it
   std::vector<std::string> addresses{};  ///< where it is tried from here, in this order
   std::uint64_t reconnects = 0;          ///< how often a session with it has got a new connection
+  /// What its connection has proved: the name in its certificate, "token", or empty.
+  std::string identity{};
   std::string last_error{};  ///< why a connection ended, was not made, or the peer is lost, last
   /// How long a ping takes there and back, as last measured: smoothed as TCP does. Zero: not
   /// measured yet. Peers with much to send do not answer at once, and are then not measured.

@@ -13,6 +13,7 @@
 #include "batchrpc/base/function.hpp"
 #include "batchrpc/base/log.hpp"
 #include "batchrpc/transport/loop.hpp"
+#include "batchrpc/transport/security.hpp"
 #include "batchrpc/transport/stream.hpp"
 #include "batchrpc/transport/transport_factory.hpp"
 
@@ -24,6 +25,8 @@ struct TransportContext {
   std::string node{};             ///< the node's name
   std::uint64_t incarnation = 0;  ///< differs between any two nodes; makes names unique
   Log log{};                      ///< the node's
+  /// Secures streams over which anyone could reach the node; null: NodeOptions::security.insecure.
+  std::shared_ptr<StreamSecurity> security{};
 };
 
 /// The purpose of an address.

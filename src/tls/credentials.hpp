@@ -1,0 +1,72 @@
+#pragma once
+
+#include <openssl/ssl.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+
+#include "batchrpc/transport/security.hpp"
+#include "tls/openssl_pointers.hpp"
+#include "tls/tls_error.hpp"
+
+namespace batchrpc::tls {
+
+/// The node whose streams are secured.
+struct Owner {
+  std::string name{};  ///< NodeOptions::name
+  std::string job{};   ///< NodeOptions::job
+};
+
+/// What a handshake has proved.
+struct ProvenPeer {
+  std::shared_ptr<const PeerProof> proof{};
+  /// The certificate and those of its intermediate authorities; null if there is none.
+  std::shared_ptr<X509> certificate{};
+  std::shared_ptr<STACK_OF(X509)> chain{};
+};
+
+/// By what a node authenticates itself and its peers: a token, or certificates. Thread-safe.
+class Credentials {
+ public:
+  virtual ~Credentials() = default;
+
+  /// Returns what the next handshake uses.
+  [[nodiscard]] virtual ContextPtr context() const = 0;
+
+  /// Returns what the handshake of `ssl` has proved. Throws PermissionDenied if that is not enough.
+  [[nodiscard]] virtual ProvenPeer prove(SSL& ssl) const = 0;
+
+  /// Returns a better reason for a handshake that failed with `error`, if there is one.
+  [[nodiscard]] virtual std::error_code explain(SSL& ssl, std::error_code error) const = 0;
+
+  /// Loads what has changed. Returns a line for the log, if anything has: at the level info or, if
+  /// it could not be loaded and the former is kept, warning.
+  struct News {
+    std::string line{};
+    bool is_bad = false;
+  };
+  [[nodiscard]] virtual std::optional<News> look() { return std::nullopt; }
+
+  /// Returns why a peer that was proved is not trusted any longer; empty if it is.
+  [[nodiscard]] virtual std::optional<TlsError> check_again(const ProvenPeer& /*peer*/) const {
+    return std::nullopt;
+  }
+};
+
+/// Returns credentials by a token. Throws InvalidArgument if it is too short; `source` names it.
+[[nodiscard]] std::shared_ptr<Credentials> token_credentials(const std::string& token,
+                                                             const std::string& source,
+                                                             const Owner& owner);
+
+/// Returns credentials by the certificates of the options. Throws InvalidArgument that names the
+/// file and what is wrong with it, also if the certificate is not for `owner`.
+[[nodiscard]] std::shared_ptr<Credentials> certificate_credentials(const SecurityOptions& options,
+                                                                   const Owner& owner);
+
+/// Returns a context for TLS 1.3 without tickets, early data, compression and renegotiation, which
+/// demands a valid certificate of the peer and trusts no authority yet.
+[[nodiscard]] ContextPtr new_context();
+
+}  // namespace batchrpc::tls

@@ -1,0 +1,184 @@
+#include "tls/join_token.hpp"
+
+#include <fcntl.h>
+#include <openssl/core_names.h>
+#include <openssl/crypto.h>
+#include <openssl/kdf.h>
+#include <openssl/params.h>
+#include <openssl/rand.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <span>
+#include <system_error>
+#include <vector>
+
+#include "base/hex.hpp"
+#include "batchrpc/base/error.hpp"
+#include "tls/openssl_pointers.hpp"
+
+namespace batchrpc::tls {
+namespace {
+
+constexpr std::size_t kLeast = 32;
+constexpr std::size_t kMost = 4096;
+constexpr mode_t kOthers = S_IRWXG | S_IRWXO;
+
+std::string error_text(int error) { return std::generic_category().message(error); }
+
+class File {
+ public:
+  explicit File(int fd) noexcept : fd_(fd) {}
+  ~File() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  [[nodiscard]] int fd() const noexcept { return fd_; }
+
+ private:
+  const int fd_;
+};
+
+void derive(std::string_view token, std::string_view purpose, std::span<unsigned char> out) {
+  using Kdf = std::unique_ptr<EVP_KDF, FreeBy<&EVP_KDF_free>>;
+  using Context = std::unique_ptr<EVP_KDF_CTX, FreeBy<&EVP_KDF_CTX_free>>;
+  const Kdf kdf(EVP_KDF_fetch(nullptr, "HKDF", nullptr));
+  const Context context(kdf ? EVP_KDF_CTX_new(kdf.get()) : nullptr);
+  std::string digest = "SHA256";
+  std::string salt = "batchrpc join token 1";
+  std::string secret(token);
+  std::string info(purpose);
+  const std::array<OSSL_PARAM, 5> parameters{
+      OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, digest.data(), digest.size()),
+      OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_SALT, salt.data(), salt.size()),
+      OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_KEY, secret.data(), secret.size()),
+      OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_INFO, info.data(), info.size()),
+      OSSL_PARAM_construct_end()};
+  const bool good = context && EVP_KDF_derive(context.get(), out.data(), out.size(),
+                                              parameters.data()) == 1;
+  OPENSSL_cleanse(secret.data(), secret.size());
+  if (!good) throw std::bad_alloc();
+}
+
+// Throws unless only the owner, this user, may read the file. `what` names it.
+void check_private(const struct stat& found, const std::string& what) {
+  if (found.st_uid != ::geteuid() && found.st_uid != 0) {
+    throw InvalidArgument(what + " belongs to another user (" + std::to_string(found.st_uid) +
+                          "); use a file of your own");
+  }
+  if ((found.st_mode & kOthers) != 0) {
+    throw InvalidArgument(what + " can be read or written by others; run: chmod go= on it");
+  }
+}
+
+std::string home_folder() {
+  const char* const home = std::getenv("HOME");  // NOLINT(concurrency-mt-unsafe)
+  if (home != nullptr && *home == '/') return home;
+  std::vector<char> memory(16 * 1024);
+  passwd entry{};
+  passwd* found = nullptr;
+  if (::getpwuid_r(::geteuid(), &entry, memory.data(), memory.size(), &found) != 0 ||
+      found == nullptr || found->pw_dir == nullptr) {
+    return {};
+  }
+  return found->pw_dir;
+}
+
+// Makes the folder, for this user alone. Returns why it cannot be used; empty if it can.
+std::string make_folder(const std::string& path) {
+  if (::mkdir(path.c_str(), S_IRWXU) != 0 && errno != EEXIST) return error_text(errno);
+  struct stat found {};
+  if (::lstat(path.c_str(), &found) != 0) return error_text(errno);
+  if (!S_ISDIR(found.st_mode)) return "it is not a folder";
+  if (found.st_uid != ::geteuid()) return "it belongs to another user";
+  if ((found.st_mode & (S_IWGRP | S_IWOTH)) != 0) return "others can write to it";
+  if (::access(path.c_str(), R_OK | W_OK | X_OK) != 0) return error_text(errno);
+  return {};
+}
+
+std::string random_digits(std::size_t bytes) {
+  std::vector<unsigned char> drawn(bytes);
+  if (RAND_bytes(drawn.data(), static_cast<int>(drawn.size())) != 1) throw std::bad_alloc();
+  return hex(std::span<const std::uint8_t>(drawn));
+}
+
+// Processes that do this at the same time agree on one file: it gets its name when it is complete,
+// and only if no other has that name.
+void make_token_file(const std::string& path) {
+  const std::string draft = path + "." + random_digits(8);
+  const File file(::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+                         S_IRUSR | S_IWUSR));
+  const std::string text = random_digits(kLeast) + "\n";
+  const bool written = file.fd() >= 0 && ::write(file.fd(), text.data(), text.size()) ==
+                                             static_cast<ssize_t>(text.size());
+  const bool linked = written && (::link(draft.c_str(), path.c_str()) == 0 || errno == EEXIST);
+  const int error = errno;
+  if (file.fd() >= 0) ::unlink(draft.c_str());
+  if (!linked) throw InvalidArgument("cannot write the token " + path + ": " + error_text(error));
+}
+
+}  // namespace
+
+JoinKey derive_join_key(std::string_view token, std::string_view job, const std::string& source) {
+  if (token.size() < kLeast) {
+    throw InvalidArgument(source + " has " + std::to_string(token.size()) +
+                          " bytes; a token needs at least 32 random ones. Make one by: "
+                          "batchrpc-keys token FILE");
+  }
+  JoinKey made;
+  derive(token, "key of job " + std::string(job), made.key);
+  std::array<unsigned char, 16> name{};
+  derive(token, "name of job " + std::string(job), name);
+  made.identity = hex(std::span<const std::uint8_t>(name));
+  return made;
+}
+
+std::string read_token_file(const std::string& path) {
+  const std::string what = "the token file " + path;
+  const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat found {};
+  if (file.fd() < 0 || ::fstat(file.fd(), &found) != 0) {
+    throw InvalidArgument(what + " cannot be read: " + error_text(errno) +
+                          ". Make one by: batchrpc-keys token " + path);
+  }
+  if (!S_ISREG(found.st_mode)) throw InvalidArgument(what + " is not a file");
+  check_private(found, what);
+  std::string text(kMost + 1, '\0');
+  const ssize_t size = ::read(file.fd(), text.data(), text.size());
+  if (size < 0) throw InvalidArgument(what + " cannot be read: " + error_text(errno));
+  if (size > static_cast<ssize_t>(kMost)) {
+    throw InvalidArgument(what + " has more than 4096 bytes; a token is shorter");
+  }
+  text.resize(static_cast<std::size_t>(size));
+  constexpr std::string_view kSpace = " \t\r\n";
+  text.erase(text.find_last_not_of(kSpace) + 1);
+  text.erase(0, std::min(text.find_first_not_of(kSpace), text.size()));
+  return text;
+}
+
+std::string token_of_user() {
+  const std::string home = home_folder();
+  const std::string temporary = "/tmp/batchrpc-" + std::to_string(::geteuid());
+  std::string reasons;
+  for (const std::string& folder : {home.empty() ? home : home + "/.batchrpc", temporary}) {
+    if (folder.empty()) continue;
+    const std::string why = make_folder(folder);
+    const std::string path = folder + "/token";
+    if (why.empty()) {
+      if (::access(path.c_str(), F_OK) != 0) make_token_file(path);
+      return read_token_file(path);
+    }
+    reasons += (reasons.empty() ? "" : "; ") + folder + ": " + why;
+  }
+  throw InvalidArgument("there is no folder for the token of this user (" + reasons +
+                        "); set NodeOptions::security.token_file");
+}
+
+}  // namespace batchrpc::tls

@@ -1,0 +1,73 @@
+#include "tls/off_loop.hpp"
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "transport/signals_blocked.hpp"
+
+namespace batchrpc::tls {
+
+struct OffLoop::State {
+  std::mutex mutex;  // guards what follows
+  std::condition_variable ended;
+  std::deque<Task> tasks;
+  std::vector<std::thread::id> threads;
+  bool stopped = false;
+};
+
+OffLoop::OffLoop() : state_(std::make_shared<State>()) {}
+
+OffLoop::~OffLoop() {
+  std::deque<Task> dropped;  // destroyed without the lock
+  std::unique_lock lock(state_->mutex);
+  state_->stopped = true;
+  dropped.swap(state_->tasks);
+  state_->ended.wait(lock, [&] {
+    const auto others = [](std::thread::id id) { return id != std::this_thread::get_id(); };
+    return std::none_of(state_->threads.begin(), state_->threads.end(), others);
+  });
+  lock.unlock();
+}
+
+void OffLoop::post(Task task) {
+  {
+    const std::lock_guard lock(state_->mutex);
+    if (state_->threads.size() < kMostThreads) {
+      const detail::SignalsBlocked blocked;
+      try {
+        std::thread thread([state = state_] { work(state); });
+        state_->threads.push_back(thread.get_id());
+        thread.detach();
+      } catch (const std::system_error&) {  // there can be no more threads
+      }
+    }
+    if (!state_->threads.empty()) {
+      state_->tasks.push_back(std::move(task));
+      return;
+    }
+  }
+  task();
+}
+
+// The thread begins while its maker holds the mutex.
+void OffLoop::work(const std::shared_ptr<State>& state) {
+  std::unique_lock lock(state->mutex);
+  while (!state->tasks.empty()) {
+    Task task = std::move(state->tasks.front());
+    state->tasks.pop_front();
+    lock.unlock();
+    task();
+    task = nullptr;  // destroyed without the lock
+    lock.lock();
+  }
+  std::erase(state->threads, std::this_thread::get_id());
+  state->ended.notify_all();
+}
+
+}  // namespace batchrpc::tls

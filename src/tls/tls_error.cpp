@@ -1,0 +1,116 @@
+#include "tls/tls_error.hpp"
+
+#include <openssl/err.h>
+#include <openssl/x509_vfy.h>
+
+#include <string>
+
+namespace batchrpc::tls {
+namespace {
+
+// The values of the category: TlsError from 1 on, the results of X509_verify_cert from 1000 on, and
+// OpenSSL's packed errors, which have the number of a library in their high bits.
+constexpr int kVerifyResults = 1000;
+constexpr int kPacked = 1 << 23;
+
+std::string own_message(TlsError error) {
+  switch (error) {
+    case TlsError::closed_early:
+      return "the connection ended without the peer's close_notify: it was cut, or the peer died";
+    case TlsError::other_token:
+      return "the peer has another token, or another job; give all nodes of a group the same token "
+             "file and NodeOptions::job";
+    case TlsError::no_token:
+      return "the peer has no token; give all nodes of a group the same token file";
+    case TlsError::not_tls:
+      return "the peer does not use TLS 1.3; it may have NodeOptions::security.insecure, or be no "
+             "node";
+    case TlsError::bad_certificate:
+      return "the peer's certificate does not name a node as it must";
+    case TlsError::expired:
+      return "the peer's certificate has expired";
+    case TlsError::revoked:
+      return "the peer's certificate was revoked, or is not trusted anymore";
+    case TlsError::too_many:
+      return "too many TLS handshakes are under way";
+    case TlsError::no_credentials:
+      return "this node's token or certificate cannot be used; its log has the reason";
+    case TlsError::beyond_this_host:
+      return "the peer is on another host, where the token of this user does not hold; set "
+             "NodeOptions::security";
+  }
+  return "an unknown error";
+}
+
+// What people can do about the commonest reasons.
+std::string packed_message(unsigned long code) {  // NOLINT(google-runtime-int): OpenSSL's type
+  switch (ERR_GET_REASON(code)) {
+    case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE:
+    case SSL_R_TLSV1_ALERT_DECRYPT_ERROR:
+    case SSL_R_TLSV1_ALERT_UNKNOWN_PSK_IDENTITY:
+      return "the peer refuses this node's token, job or certificate; give all nodes of a group the "
+             "same token file and NodeOptions::job, or certificates of one authority";
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
+      return "the peer says that this node's certificate has expired";
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED:
+      return "the peer says that this node's certificate was revoked";
+    case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
+      return "the peer does not know the authority of this node's certificate";
+    case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
+    case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
+      return "one side has a certificate and the other has none; all nodes of a group need one";
+    default:
+      break;
+  }
+  const char* const reason = ERR_reason_error_string(code);
+  return reason != nullptr ? "TLS: " + std::string(reason) : "TLS failed";
+}
+
+class Category final : public std::error_category {
+ public:
+  [[nodiscard]] const char* name() const noexcept override { return "batchrpc.tls"; }
+  [[nodiscard]] std::string message(int value) const override {
+    if (value < kVerifyResults) return own_message(static_cast<TlsError>(value));
+    if (value >= kPacked) return packed_message(static_cast<unsigned>(value));
+    return std::string("the peer's certificate is not valid: ") +
+           X509_verify_cert_error_string(value - kVerifyResults);
+  }
+};
+
+const Category& category() noexcept {
+  static const Category only;
+  return only;
+}
+
+bool is_plain_text(int reason) noexcept {
+  return reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_HTTP_REQUEST ||
+         reason == SSL_R_HTTPS_PROXY_REQUEST || reason == SSL_R_UNSUPPORTED_PROTOCOL ||
+         reason == SSL_R_TLSV1_ALERT_PROTOCOL_VERSION || reason == SSL_R_PACKET_LENGTH_TOO_LONG ||
+         reason == SSL_R_UNEXPECTED_MESSAGE || reason == SSL_R_BAD_RECORD_TYPE ||
+         reason == SSL_R_LENGTH_MISMATCH;
+}
+
+}  // namespace
+
+std::error_code make_error_code(TlsError error) noexcept {
+  return {static_cast<int>(error), category()};
+}
+
+std::error_code take_error(SSL& ssl, int result) noexcept {
+  const int kind = SSL_get_error(&ssl, result);
+  const unsigned long packed = ERR_peek_error();  // NOLINT(google-runtime-int): OpenSSL's type
+  ERR_clear_error();
+  // NOLINTNEXTLINE(google-runtime-int): OpenSSL's type
+  const long verified = SSL_get_verify_result(&ssl);
+  if (verified != X509_V_OK && ERR_GET_REASON(packed) == SSL_R_CERTIFICATE_VERIFY_FAILED) {
+    return {kVerifyResults + static_cast<int>(verified), category()};
+  }
+  if (kind == SSL_ERROR_SYSCALL || packed == 0) return TlsError::closed_early;
+  const int reason = ERR_GET_REASON(packed);
+  if (reason == SSL_R_BINDER_DOES_NOT_VERIFY) return TlsError::other_token;
+  if (is_plain_text(reason) && SSL_is_init_finished(&ssl) == 0) return TlsError::not_tls;
+  const int value = static_cast<int>(packed & 0x7fffffffU);
+  return value >= kPacked ? std::error_code(value, category()) : TlsError::closed_early;
+}
+
+}  // namespace batchrpc::tls

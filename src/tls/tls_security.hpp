@@ -1,0 +1,84 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/log_limit.hpp"
+#include "batchrpc/base/log.hpp"
+#include "batchrpc/transport/loop.hpp"
+#include "batchrpc/transport/security.hpp"
+#include "tls/credentials.hpp"
+#include "tls/handshake.hpp"
+#include "tls/off_loop.hpp"
+#include "tls/tls_stream.hpp"
+
+namespace batchrpc::tls {
+
+/// Secures streams by TLS 1.3 (docs/security.md). At most 64 accepted handshakes are under way, for
+/// 5 s each. When all places are taken, one that is older than a second loses its place.
+class TlsSecurity final : public StreamSecurity,
+                          public std::enable_shared_from_this<TlsSecurity> {
+ public:
+  /// Makes the credentials when they are first needed. Throws InvalidArgument.
+  using MakeCredentials = std::function<std::shared_ptr<Credentials>()>;
+
+  struct Parts {
+    std::shared_ptr<Loop> loop{};
+    Log log{};
+    MakeCredentials make_credentials{};
+    bool reaches_other_hosts = true;
+    bool can_change = false;  ///< whether the credentials are looked at every second
+  };
+
+  explicit TlsSecurity(Parts parts);
+  ~TlsSecurity() override;
+
+  [[nodiscard]] std::string refusal(bool beyond_this_host) const override;
+  void connect(std::unique_ptr<Stream> stream, TimePoint deadline,
+               ConnectHandler handler) override;
+  void accept(std::unique_ptr<Stream> stream, AcceptHandler handler) override;
+
+ private:
+  struct UnderWay {
+    std::shared_ptr<Handshake> handshake;
+    TimePoint since;
+    bool accepted = false;
+    TimerId timer = 0;
+  };
+  using Number = std::uint64_t;
+
+  struct Open {
+    std::shared_ptr<StreamEnding> ending;
+    ProvenPeer peer;
+    std::string description;
+  };
+
+  [[nodiscard]] std::shared_ptr<Credentials> credentials();
+  void begin(std::unique_ptr<Stream> stream, bool accepted, TimePoint deadline,
+             ConnectHandler handler);
+  [[nodiscard]] std::shared_ptr<Handshake> take(Number number);
+  [[nodiscard]] bool make_room();
+  void finished(Number number, Handshake::Outcome outcome, ConnectHandler& handler);
+  void report(const std::string& line);
+  void watch();
+  void look();
+  void check_open(const Credentials& current);
+
+  const Parts parts_;
+  LogLimit failures_;
+  const std::shared_ptr<OffLoop> threads_ = std::make_shared<OffLoop>();
+
+  std::mutex mutex_;  // guards what follows
+  std::shared_ptr<Credentials> credentials_;
+  std::map<Number, UnderWay> under_way_;  // the oldest first
+  Number next_ = 1;
+  std::vector<Open> open_;
+  bool watched_ = false;
+};
+
+}  // namespace batchrpc::tls

@@ -1,0 +1,292 @@
+#include "tls/tls_stream.hpp"
+
+#include <openssl/err.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "tls/tls_error.hpp"
+
+namespace batchrpc::tls {
+namespace {
+
+constexpr std::size_t kRecord = SSL3_RT_MAX_PLAIN_LENGTH;
+constexpr std::size_t kLot = 4 * kRecord;     // is encrypted before it is sent
+constexpr std::size_t kReadSize = 64 * 1024;  // bytes of the stream below that are read at once
+constexpr std::size_t kKept = 4 * 1024;       // the memory that an idle stream keeps
+
+std::size_t size_of(std::span<const std::span<const std::byte>> buffers) noexcept {
+  std::size_t size = 0;
+  for (const auto& buffer : buffers)
+    size += buffer.size();
+  return size;
+}
+
+}  // namespace
+
+void StreamEnding::end(TlsError reason) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (below_ == nullptr || reason_) return;
+  reason_ = reason;
+  below_->shutdown();
+}
+
+std::error_code StreamEnding::reason() const noexcept {
+  const std::lock_guard lock(mutex_);
+  return reason_ ? make_error_code(*reason_) : std::error_code();
+}
+
+void StreamEnding::forget() noexcept {
+  const std::lock_guard lock(mutex_);
+  below_ = nullptr;
+}
+
+bool StreamEnding::is_alive() const noexcept {
+  const std::lock_guard lock(mutex_);
+  return below_ != nullptr;
+}
+
+// The handler that waits for bytes that are decrypted already.
+struct TlsStream::Waiting {
+  std::mutex mutex;
+  Task handler;
+};
+
+TlsStream::TlsStream(std::shared_ptr<Loop> loop, std::unique_ptr<Stream> below,
+                     std::unique_ptr<Records> records, std::shared_ptr<const PeerProof> proof)
+    : loop_(std::move(loop)),
+      below_(std::move(below)),
+      proof_(std::move(proof)),
+      waiting_(std::make_shared<Waiting>()),
+      ending_(std::make_shared<StreamEnding>(*below_)),
+      records_(std::move(records)) {
+  const std::span<const std::byte> rest = records_->unread();  // behind the handshake
+  unread_.assign(rest.begin(), rest.end());
+  records_->feed(unread_);
+  leaving_.swap(records_->output());
+  left_ = leaving_.size();
+}
+
+TlsStream::~TlsStream() {
+  ending_->forget();
+  const std::lock_guard lock(waiting_->mutex);
+  waiting_->handler = nullptr;
+}
+
+// --- reading
+
+IoResult TlsStream::try_read(std::span<const std::span<std::byte>> buffers) noexcept {
+  if (read_error_) return {.bytes = 0, .error = read_error_};
+  // Not initialized: the stream below writes it.
+  std::array<std::byte, kReadSize> memory;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+  std::size_t moved = 0;
+  IoResult last;
+  try {
+    last = decrypt(buffers, memory, moved);
+    keep_unread();
+  } catch (const std::bad_alloc&) {
+    last = {.bytes = 0, .error = std::make_error_code(std::errc::not_enough_memory)};
+    records_->feed({});
+  }
+  if (last.error || last.end) {
+    if (const auto reason = ending_->reason()) last = {.bytes = 0, .error = reason};
+  }
+  read_error_ = last.error;
+  if (moved > 0) return {.bytes = moved, .error = {}};
+  return last;
+}
+
+// Fills the buffers as far as it can, and counts the bytes in `moved`. Returns why it stopped.
+IoResult TlsStream::decrypt(std::span<const std::span<std::byte>> buffers,
+                            std::span<std::byte> memory, std::size_t& moved) {
+  for (std::span<std::byte> buffer : buffers) {
+    while (!buffer.empty()) {
+      IoResult last = read_some(buffer);
+      if (last.would_block() && refill(memory, last)) continue;
+      if (last.bytes == 0) return last;
+      moved += last.bytes;
+      buffer = buffer.subspan(last.bytes);
+    }
+  }
+  return {};
+}
+
+// The memory that was fed may be about to go.
+void TlsStream::keep_unread() {
+  const std::span<const std::byte> rest = records_->unread();
+  if (rest.empty() && unread_.empty()) return;
+  std::vector<std::byte> kept(rest.begin(), rest.end());
+  unread_.swap(kept);
+  records_->feed(unread_);
+}
+
+// Decrypts what was fed. Would block if that is not a whole record.
+IoResult TlsStream::read_some(std::span<std::byte> buffer) {
+  const std::lock_guard lock(mutex_);
+  ERR_clear_error();
+  std::size_t count = 0;
+  const int result = SSL_read_ex(&records_->ssl(), buffer.data(), buffer.size(), &count);
+  if (result == 1) return {.bytes = count, .error = {}};
+  switch (SSL_get_error(&records_->ssl(), result)) {
+    case SSL_ERROR_WANT_READ:
+      return {};
+    case SSL_ERROR_ZERO_RETURN:
+      return {.bytes = 0, .error = {}, .end = true};
+    default:
+      return {.bytes = 0, .error = take_error(records_->ssl(), result)};
+  }
+}
+
+// Feeds it what the stream below has. Returns false, and the reason, if that is nothing.
+bool TlsStream::refill(std::span<std::byte> memory, IoResult& failed) {
+  if (std::exchange(drained_, false)) return false;  // the stream below had no more
+  const IoResult got = below_->try_read(std::span(&memory, 1));
+  if (got.end) {
+    failed = {.bytes = 0, .error = TlsError::closed_early};
+    return false;
+  }
+  if (got.bytes == 0) {
+    failed = got;
+    return false;
+  }
+  drained_ = got.bytes < memory.size();
+  const std::lock_guard lock(mutex_);
+  records_->feed(memory.first(got.bytes));
+  return true;
+}
+
+bool TlsStream::has_readable() const {
+  if (read_error_ || !records_->unread().empty()) return true;
+  const std::lock_guard lock(mutex_);
+  return SSL_pending(&records_->ssl()) > 0;
+}
+
+void TlsStream::wait_readable(Task handler) {
+  drained_ = false;
+  if (!has_readable()) return below_->wait_readable(std::move(handler));
+  {
+    const std::lock_guard lock(waiting_->mutex);
+    waiting_->handler = std::move(handler);
+  }
+  loop_->post([weak = std::weak_ptr(waiting_)] {
+    const auto waiting = weak.lock();
+    if (!waiting) return;
+    std::unique_lock lock(waiting->mutex);
+    Task ready = std::move(waiting->handler);
+    waiting->handler = nullptr;
+    lock.unlock();
+    if (ready) ready();
+  });
+}
+
+// --- writing
+
+IoResult TlsStream::try_write(std::span<const std::span<const std::byte>> buffers) noexcept {
+  const std::lock_guard lock(write_mutex_);
+  if (write_error_) return {.bytes = 0, .error = write_error_};
+  const std::size_t offered = size_of(buffers);
+  if (offered == 0) return {};
+  try {
+    switch (send()) {
+      case Sent::failed:
+        return {.bytes = 0, .error = write_error_};
+      case Sent::blocked:
+        return {};
+      case Sent::all:
+        break;
+    }
+    std::size_t taken = std::exchange(owed_, 0);
+    while (taken < offered) {
+      const std::size_t count = std::min(kLot, offered - taken);
+      if ((write_error_ = encrypt(buffers, taken, count))) break;
+      taken += count;
+      const Sent sent = send();
+      if (sent == Sent::all) continue;
+      if (sent == Sent::failed) break;
+      owed_ = 1;
+      return {.bytes = taken - 1, .error = {}};
+    }
+    if (leaving_.capacity() > kKept) leaving_ = {};
+    if (write_error_) return {.bytes = 0, .error = write_error_};
+    return {.bytes = taken, .error = {}};
+  } catch (const std::bad_alloc&) {
+    write_error_ = std::make_error_code(std::errc::not_enough_memory);
+    return {.bytes = 0, .error = write_error_};
+  }
+}
+
+// Encrypts `count` bytes of the buffers, from byte `from` on. Small buffers share a record.
+std::error_code TlsStream::encrypt(std::span<const std::span<const std::byte>> buffers,
+                                   std::size_t from, std::size_t count) {
+  std::array<std::byte, kRecord> gathered;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+  std::size_t at = 0;                       // of gathered
+  auto buffer = buffers.begin();
+  for (; from >= buffer->size(); ++buffer)
+    from -= buffer->size();
+  const std::lock_guard lock(mutex_);
+  if (records_->output().empty()) leaving_.swap(records_->output());  // to use its memory again
+  while (count > 0) {
+    std::span<const std::byte> piece = buffer->subspan(from);
+    piece = piece.first(std::min({piece.size(), count, kRecord - at}));
+    from += piece.size();
+    count -= piece.size();
+    while (buffer != buffers.end() && from >= buffer->size()) {
+      from -= buffer->size();
+      ++buffer;
+    }
+    if (at > 0 || piece.size() < kRecord) {
+      std::memcpy(gathered.data() + at, piece.data(), piece.size());
+      at += piece.size();
+      if (at < kRecord && count > 0) continue;
+      piece = std::span(gathered).first(std::exchange(at, 0));
+    }
+    ERR_clear_error();
+    std::size_t written = 0;
+    const int result =
+        SSL_write_ex(&records_->ssl(), piece.data(), piece.size(), &written);
+    if (result != 1) return take_error(records_->ssl(), result);
+  }
+  leaving_.swap(records_->output());
+  left_ = leaving_.size();
+  return {};
+}
+
+TlsStream::Sent TlsStream::send() noexcept {
+  while (left_ > 0) {
+    const std::span<const std::byte> rest = std::span<const std::byte>(leaving_).last(left_);
+    const IoResult result = below_->try_write(std::span(&rest, 1));
+    if (result.error) {
+      write_error_ = result.error;
+      return Sent::failed;
+    }
+    if (result.bytes == 0) return Sent::blocked;
+    left_ -= result.bytes;
+  }
+  leaving_.clear();
+  return Sent::all;
+}
+
+void TlsStream::wait_writable(Task handler) { below_->wait_writable(std::move(handler)); }
+
+// --- the end
+
+void TlsStream::shutdown() noexcept {
+  if (const std::unique_lock writing(write_mutex_, std::try_to_lock); writing.owns_lock() && left_ == 0) {
+    const std::lock_guard lock(mutex_);
+    ERR_clear_error();
+    (void)SSL_shutdown(&records_->ssl());  // appends a close_notify
+    ERR_clear_error();
+    leaving_.swap(records_->output());
+    left_ = leaving_.size();
+    (void)send();
+  }
+  below_->shutdown();
+}
+
+std::size_t TlsStream::unconfirmed_bytes() const noexcept {
+  return left_.load(std::memory_order_relaxed) + below_->unconfirmed_bytes();
+}
+
+}  // namespace batchrpc::tls
