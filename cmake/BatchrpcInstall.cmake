@@ -14,6 +14,10 @@ foreach(component IN LISTS components)
   install(EXPORT batchrpc_${component}_targets NAMESPACE batchrpc:: DESTINATION ${config_dir})
 endforeach()
 
+if(TARGET batchrpc-keys)
+  install(TARGETS batchrpc-keys)
+endif()
+
 configure_package_config_file(
   ${PROJECT_SOURCE_DIR}/cmake/batchrpcConfig.cmake.in ${PROJECT_BINARY_DIR}/batchrpcConfig.cmake
   INSTALL_DESTINATION ${config_dir} NO_SET_AND_CHECK_MACRO)

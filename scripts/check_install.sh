@@ -87,10 +87,15 @@ for kind in release shared; do
   run "refusal of version 999, $kind" grep -q 'requested version "999"' "$work/refusal"
   build_downstream components "$work/components-$kind" -DCMAKE_PREFIX_PATH="$prefix"
   run "components, $kind" "$work/components-$kind/components"
-  check_refusal colour "it has no component colour, only env, profile, testing, status and torch"
+  check_refusal colour "it has no component colour, only env, profile, testing, tls, status and torch"
   mv "$prefix/lib/cmake/batchrpc/batchrpc_env_targets.cmake" "$work/env"
   check_refusal env "it was built without its component env"
   mv "$work/env" "$prefix/lib/cmake/batchrpc/batchrpc_env_targets.cmake"
+  if [ -e "$prefix/lib/cmake/batchrpc/batchrpc_tls_targets.cmake" ]; then
+    build_downstream components "$work/tls-$kind" -DCMAKE_PREFIX_PATH="$prefix" -DWANTED='env;profile;testing;tls'
+    run "tls, $kind" "$work/tls-$kind/components"
+    run "batchrpc-keys, $kind" "$prefix/bin/batchrpc-keys" token "$work/token-$kind"
+  fi
   if [ -e "$prefix/lib/cmake/batchrpc/batchrpc_status_targets.cmake" ]; then
     build_downstream status "$work/status-$kind" -DCMAKE_PREFIX_PATH="$prefix"
     run "status, $kind" "$work/status-$kind/status"

@@ -12,7 +12,7 @@ git ls-files -z -co --exclude-standard 'include/**.hpp' 'src/**.hpp' 'src/**.cpp
     BEGIN {
       # Layers of one rank do not include each other. The last two ranks are the components. What they link
       # besides the core is listed here as in src/CMakeLists.txt.
-      count = split("base,trace,future,wire,transport,metrics,call,batch recording rref,session,peers dispatch,node,env profile testing,status torch", ranks, ",")
+      count = split("base,trace,future,wire,transport,tls,metrics,call,batch recording rref,session,peers dispatch,node,env profile testing,status torch", ranks, ",")
       links["env"] = links["profile"] = links["testing"] = " "
       links["status"] = " profile "
       links["torch"] = " env "
@@ -20,7 +20,7 @@ git ls-files -z -co --exclude-standard 'include/**.hpp' 'src/**.hpp' 'src/**.cpp
         beside = split(ranks[i], names, " ")
         for (j = 1; j <= beside; ++j) rank[names[j]] = i
       }
-      library_header = "^(capnp/|kj/|spdlog/|fmt/|httplib\\.h|torch/|ATen/|c10/|caffe2/)"
+      library_header = "^(capnp/|kj/|openssl/|spdlog/|fmt/|httplib\\.h|torch/|ATen/|c10/|caffe2/)"
       library_name = "(^|[^A-Za-z0-9_:])(::)?(at|c10|torch|capnp|kj|spdlog|fmt|httplib)::"
       timing = "this_thread::sleep|sleep_for|usleep|nanosleep|_clock::now"
     }

@@ -22,6 +22,7 @@ groups=(  # "<packages>: <what they are for>"
   'libcli11-dev nlohmann-json3-dev: command lines and reports of examples and benchmarks'
   'libcairo2-dev: figures'
   'libcpp-httplib-dev: the status page'
+  'libssl-dev: TLS'
   'libtorch-dev: tensors'
   'libopenblas0-pthread: LibTorch is 3.6 times slower without OpenBLAS'
 )

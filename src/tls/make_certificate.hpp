@@ -31,18 +31,20 @@ struct Names {
   std::string uri{};
   std::string dns{};
 };
-[[nodiscard]] BATCHRPC_EXPORT KeyPair make_certificate(const KeyPair& authority,
-                                                       const Names& names,
+[[nodiscard]] BATCHRPC_EXPORT KeyPair make_certificate(const KeyPair& authority, const Names& names,
                                                        const Validity& validity);
 
 /// Returns a list of revoked certificates (X.509 CRL, PEM) that `authority` has signed. `revoked`:
-/// certificates as PEM, one behind the other.
+/// certificates as PEM, one behind the other; it may be empty. `previous`: a list of this
+/// authority, whose entries the new one keeps; empty if there is none. Throws InvalidArgument if
+/// one of the texts cannot be read, or is not by this authority, or std::runtime_error.
 [[nodiscard]] BATCHRPC_EXPORT std::string make_revocations(const KeyPair& authority,
                                                            const std::string& revoked,
-                                                           const Validity& validity);
+                                                           const Validity& validity,
+                                                           const std::string& previous = {});
 
-/// Returns a join token: 32 bytes of the system's random source, as 64 hexadecimal digits and a line
-/// end.
+/// Returns a join token: 32 bytes of the system's random source, as 64 hexadecimal digits and a
+/// line end. Throws std::system_error if there is no such source.
 [[nodiscard]] BATCHRPC_EXPORT std::string make_token();
 
 }  // namespace batchrpc::tls
