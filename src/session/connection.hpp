@@ -67,6 +67,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// (first_bytes_text). Empty if there are none. On the loop.
   [[nodiscard]] const std::string& offence() const noexcept { return offence_; }
   [[nodiscard]] Address local_address() const { return stream_->local_address(); }
+  /// What the stream has proved about the peer; null if nothing, or if there is no stream. On the
+  /// loop.
+  [[nodiscard]] std::shared_ptr<const PeerProof> proof() const {
+    return stream_ ? stream_->proof() : nullptr;
+  }
 
  private:
   class Batch;

@@ -72,6 +72,12 @@ void Session::handle_handshake(const wire::FrameView& frame) {
     throw BadMessage("a hello whose name or job is not plain text: '" + escaped(hello.name, 255) +
                      "'; it must be UTF-8 without control characters");
   }
+  if (const auto proof = link_->connection().proof();
+      proof && !proof->covers(hello.name, hello.job)) {
+    return refuse(PermissionDenied("a node that is " + proof->identity +
+                                   " by its certificate says that it is '" + hello.name +
+                                   "' of the job '" + hello.job + "'"));
+  }
   if (is_open()) {
     handle_resumed(hello);
   } else {

@@ -9,7 +9,9 @@ ContextPtr new_context() {
   const ContextPtr context(SSL_CTX_new(TLS_method()), &SSL_CTX_free);
   SSL_CTX* const made = context.get();
   if (made == nullptr) throw std::bad_alloc();
-  const bool good = SSL_CTX_set_min_proto_version(made, TLS1_3_VERSION) == 1 &&
+  const bool good = SSL_CTX_set_session_id_context(made, kSessionContext.data(),
+                                                   kSessionContext.size()) == 1 &&
+                    SSL_CTX_set_min_proto_version(made, TLS1_3_VERSION) == 1 &&
                     SSL_CTX_set_max_proto_version(made, TLS1_3_VERSION) == 1 &&
                     SSL_CTX_set_num_tickets(made, 0) == 1 &&
                     SSL_CTX_set_max_early_data(made, 0) == 1 &&

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kRecord = SSL3_RT_MAX_PLAIN_LENGTH;
 constexpr std::size_t kLot = 4 * kRecord;     // is encrypted before it is sent
 constexpr std::size_t kReadSize = 64 * 1024;  // bytes of the stream below that are read at once
-constexpr std::size_t kKept = 4 * 1024;       // the memory that an idle stream keeps
+constexpr std::size_t kMostBuffers = 64;
 
 std::size_t size_of(std::span<const std::span<const std::byte>> buffers) noexcept {
   std::size_t size = 0;
@@ -57,19 +57,19 @@ struct TlsStream::Waiting {
 TlsStream::TlsStream(std::shared_ptr<Loop> loop, std::unique_ptr<Stream> below,
                      std::unique_ptr<Records> records, std::shared_ptr<const PeerProof> proof)
     : loop_(std::move(loop)),
-      below_(std::move(below)),
+      outlet_(std::make_shared<Outlet>(std::move(below))),
       proof_(std::move(proof)),
       waiting_(std::make_shared<Waiting>()),
-      ending_(std::make_shared<StreamEnding>(*below_)),
+      ending_(std::make_shared<StreamEnding>(outlet_->below())),
       records_(std::move(records)) {
   const std::span<const std::byte> rest = records_->unread();  // behind the handshake
   unread_.assign(rest.begin(), rest.end());
   records_->feed(unread_);
-  leaving_.swap(records_->output());
-  left_ = leaving_.size();
 }
 
 TlsStream::~TlsStream() {
+  say_end();
+  outlet_->close();
   ending_->forget();
   const std::lock_guard lock(waiting_->mutex);
   waiting_->handler = nullptr;
@@ -142,7 +142,7 @@ IoResult TlsStream::read_some(std::span<std::byte> buffer) {
 // Feeds it what the stream below has. Returns false, and the reason, if that is nothing.
 bool TlsStream::refill(std::span<std::byte> memory, IoResult& failed) {
   if (std::exchange(drained_, false)) return false;  // the stream below had no more
-  const IoResult got = below_->try_read(std::span(&memory, 1));
+  const IoResult got = outlet_->below().try_read(std::span(&memory, 1));
   if (got.end) {
     failed = {.bytes = 0, .error = TlsError::closed_early};
     return false;
@@ -165,7 +165,7 @@ bool TlsStream::has_readable() const {
 
 void TlsStream::wait_readable(Task handler) {
   drained_ = false;
-  if (!has_readable()) return below_->wait_readable(std::move(handler));
+  if (!has_readable()) return outlet_->below().wait_readable(std::move(handler));
   {
     const std::lock_guard lock(waiting_->mutex);
     waiting_->handler = std::move(handler);
@@ -184,49 +184,37 @@ void TlsStream::wait_readable(Task handler) {
 // --- writing
 
 IoResult TlsStream::try_write(std::span<const std::span<const std::byte>> buffers) noexcept {
-  const std::lock_guard lock(write_mutex_);
-  if (write_error_) return {.bytes = 0, .error = write_error_};
+  using Sent = Outlet::Sent;
+  buffers = buffers.first(std::min(buffers.size(), kMostBuffers));
   const std::size_t offered = size_of(buffers);
-  if (offered == 0) return {};
-  try {
-    switch (send()) {
-      case Sent::failed:
-        return {.bytes = 0, .error = write_error_};
-      case Sent::blocked:
-        return {};
-      case Sent::all:
-        break;
-    }
-    std::size_t taken = std::exchange(owed_, 0);
-    while (taken < offered) {
-      const std::size_t count = std::min(kLot, offered - taken);
-      if ((write_error_ = encrypt(buffers, taken, count))) break;
-      taken += count;
-      const Sent sent = send();
-      if (sent == Sent::all) continue;
-      if (sent == Sent::failed) break;
-      owed_ = 1;
-      return {.bytes = taken - 1, .error = {}};
-    }
-    if (leaving_.capacity() > kKept) leaving_ = {};
-    if (write_error_) return {.bytes = 0, .error = write_error_};
-    return {.bytes = taken, .error = {}};
-  } catch (const std::bad_alloc&) {
-    write_error_ = std::make_error_code(std::errc::not_enough_memory);
-    return {.bytes = 0, .error = write_error_};
+  const std::lock_guard lock(outlet_->mutex());
+  Sent sent = outlet_->send();
+  if (sent == Sent::failed) return {.bytes = 0, .error = outlet_->error()};
+  if (sent == Sent::blocked || offered == 0) return {};
+  std::size_t taken = std::exchange(owes_, false) ? 1 : 0;
+  while (taken < offered) {
+    const std::size_t count = std::min(kLot, offered - taken);
+    if (const std::error_code error = encrypt(buffers, taken, count)) outlet_->fail(error);
+    sent = outlet_->send();
+    if (sent == Sent::failed) return {.bytes = 0, .error = outlet_->error()};
+    taken += count;
+    if (sent == Sent::all) continue;
+    owes_ = true;
+    return {.bytes = taken - 1, .error = {}};
   }
+  return {.bytes = taken, .error = {}};
 }
 
 // Encrypts `count` bytes of the buffers, from byte `from` on. Small buffers share a record.
 std::error_code TlsStream::encrypt(std::span<const std::span<const std::byte>> buffers,
-                                   std::size_t from, std::size_t count) {
+                                   std::size_t from, std::size_t count) noexcept {
   std::array<std::byte, kRecord> gathered;  // NOLINT(cppcoreguidelines-pro-type-member-init)
   std::size_t at = 0;                       // of gathered
   auto buffer = buffers.begin();
   for (; from >= buffer->size(); ++buffer)
     from -= buffer->size();
   const std::lock_guard lock(mutex_);
-  if (records_->output().empty()) leaving_.swap(records_->output());  // to use its memory again
+  if (records_->output().empty()) outlet_->next().swap(records_->output());  // its memory
   while (count > 0) {
     std::span<const std::byte> piece = buffer->subspan(from);
     piece = piece.first(std::min({piece.size(), count, kRecord - at}));
@@ -248,45 +236,36 @@ std::error_code TlsStream::encrypt(std::span<const std::span<const std::byte>> b
         SSL_write_ex(&records_->ssl(), piece.data(), piece.size(), &written);
     if (result != 1) return take_error(records_->ssl(), result);
   }
-  leaving_.swap(records_->output());
-  left_ = leaving_.size();
+  outlet_->next().swap(records_->output());
   return {};
 }
 
-TlsStream::Sent TlsStream::send() noexcept {
-  while (left_ > 0) {
-    const std::span<const std::byte> rest = std::span<const std::byte>(leaving_).last(left_);
-    const IoResult result = below_->try_write(std::span(&rest, 1));
-    if (result.error) {
-      write_error_ = result.error;
-      return Sent::failed;
-    }
-    if (result.bytes == 0) return Sent::blocked;
-    left_ -= result.bytes;
-  }
-  leaving_.clear();
-  return Sent::all;
-}
-
-void TlsStream::wait_writable(Task handler) { below_->wait_writable(std::move(handler)); }
+void TlsStream::wait_writable(Task handler) { outlet_->wait_writable(std::move(handler)); }
 
 // --- the end
 
-void TlsStream::shutdown() noexcept {
-  if (const std::unique_lock writing(write_mutex_, std::try_to_lock); writing.owns_lock() && left_ == 0) {
+// Tells the peer that the end is meant, if the stream below takes that now.
+void TlsStream::say_end() noexcept {
+  const std::unique_lock writing(outlet_->mutex(), std::try_to_lock);
+  if (!writing.owns_lock() || outlet_->error()) return;
+  if (outlet_->left() == 0) {
     const std::lock_guard lock(mutex_);
     ERR_clear_error();
-    (void)SSL_shutdown(&records_->ssl());  // appends a close_notify
+    (void)SSL_shutdown(&records_->ssl());
     ERR_clear_error();
-    leaving_.swap(records_->output());
-    left_ = leaving_.size();
-    (void)send();
+    outlet_->next().swap(records_->output());
+    (void)outlet_->send();
   }
-  below_->shutdown();
+  outlet_->fail(std::make_error_code(std::errc::broken_pipe));
+}
+
+void TlsStream::shutdown() noexcept {
+  say_end();
+  outlet_->below().shutdown();
 }
 
 std::size_t TlsStream::unconfirmed_bytes() const noexcept {
-  return left_.load(std::memory_order_relaxed) + below_->unconfirmed_bytes();
+  return outlet_->left() + outlet_->below().unconfirmed_bytes();
 }
 
 }  // namespace batchrpc::tls

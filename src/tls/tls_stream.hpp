@@ -1,7 +1,6 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <mutex>
@@ -13,6 +12,7 @@
 
 #include "batchrpc/transport/loop.hpp"
 #include "batchrpc/transport/stream.hpp"
+#include "tls/outlet.hpp"
 #include "tls/records.hpp"
 #include "tls/tls_error.hpp"
 
@@ -42,9 +42,9 @@ class StreamEnding {
 
 /// A stream over TLS 1.3, above a stream in plain text. The handshake is over.
 ///
-/// What was encrypted, and what the stream below has not taken, stays here. Nobody else would send
-/// it later, so the last byte of it counts as not written until all of it has left. The caller then
-/// waits until it can write again.
+/// What was encrypted, and what the stream below has not taken, stays in the outlet. The last byte of
+/// it counts as not written until all of it has left. So the caller waits until it can write again,
+/// and meanwhile the outlet sends the rest.
 class TlsStream final : public Stream {
  public:
   TlsStream(std::shared_ptr<Loop> loop, std::unique_ptr<Stream> below,
@@ -58,15 +58,13 @@ class TlsStream final : public Stream {
   void shutdown() noexcept override;
   [[nodiscard]] std::size_t unconfirmed_bytes() const noexcept override;
   [[nodiscard]] std::shared_ptr<const PeerProof> proof() const override { return proof_; }
-  [[nodiscard]] std::string description() const override { return below_->description(); }
-  [[nodiscard]] Address local_address() const override { return below_->local_address(); }
+  [[nodiscard]] std::string description() const override { return outlet_->below().description(); }
+  [[nodiscard]] Address local_address() const override { return outlet_->below().local_address(); }
 
   [[nodiscard]] const std::shared_ptr<StreamEnding>& ending() const noexcept { return ending_; }
 
  private:
   struct Waiting;
-  enum class Sent : unsigned char { all, blocked, failed };
-
   IoResult decrypt(std::span<const std::span<std::byte>> buffers, std::span<std::byte> memory,
                    std::size_t& moved);
   IoResult read_some(std::span<std::byte> buffer);
@@ -74,11 +72,11 @@ class TlsStream final : public Stream {
   bool refill(std::span<std::byte> memory, IoResult& failed);
   [[nodiscard]] bool has_readable() const;
   std::error_code encrypt(std::span<const std::span<const std::byte>> buffers, std::size_t from,
-                          std::size_t count);
-  Sent send() noexcept;
+                          std::size_t count) noexcept;
+  void say_end() noexcept;
 
   const std::shared_ptr<Loop> loop_;
-  const std::unique_ptr<Stream> below_;
+  const std::shared_ptr<Outlet> outlet_;
   const std::shared_ptr<const PeerProof> proof_;
   const std::shared_ptr<Waiting> waiting_;
   const std::shared_ptr<StreamEnding> ending_;
@@ -91,10 +89,9 @@ class TlsStream final : public Stream {
   std::error_code read_error_;     // reported after the bytes that came before it
   bool drained_ = false;           // the stream below had less than was asked for
 
-  // Of the thread that writes.
-  std::mutex write_mutex_;
-  std::vector<std::byte> leaving_;
-  std::atomic<std::size_t> left_{0};  // the bytes of leaving_ that the stream below has not taken
+  // Of the thread that writes: whether a byte was encrypted that does not count as written.
+  bool owes_ = false;
+};  // the bytes of leaving_ that the stream below has not taken
   std::size_t owed_ = 0;              // 1: a byte was encrypted and not counted as written
   std::error_code write_error_;
 };

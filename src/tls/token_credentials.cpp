@@ -25,6 +25,7 @@ SSL_SESSION* new_session(SSL* ssl) {
   const JoinKey& key = key_of(ssl);
   if (session != nullptr &&
       SSL_SESSION_set1_master_key(session, key.key.data(), key.key.size()) == 1 &&
+      SSL_SESSION_set1_id_context(session, kSessionContext.data(), kSessionContext.size()) == 1 &&
       SSL_SESSION_set_cipher(session, SSL_CIPHER_find(ssl, kCipher)) == 1 &&
       SSL_SESSION_set_protocol_version(session, TLS1_3_VERSION) == 1) {
     return session;

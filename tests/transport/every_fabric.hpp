@@ -10,6 +10,9 @@
 #include <vector>
 
 #include "fabrics.hpp"
+#ifdef BATCHRPC_HAS_TLS
+#include "tls_fabric.hpp"
+#endif
 
 namespace batchrpc::test {
 namespace every_fabric {
@@ -54,6 +57,9 @@ inline const std::vector<Case>& cases() {
       {"tcp, polling",
        [] { return socket_fabric("tcp", {.busy_poll = std::chrono::microseconds(50)}); }},
       {"tcp, embedded", embedded_fabric},
+#ifdef BATCHRPC_HAS_TLS
+      {"tcp with TLS", [] { return tls_fabric(); }},
+#endif
       {"unix path", [] { return socket_fabric("unix"); }},
       {"unix abstract", [] { return socket_fabric("unix-abstract"); }},
       {"inproc",

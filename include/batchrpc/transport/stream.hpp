@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 #include "batchrpc/base/address.hpp"
@@ -30,6 +31,10 @@ struct PeerProof {
   std::string identity{};
   std::string job = "*";   ///< the pattern of the jobs that it may be part of (NodeOptions::job)
   std::string name = "*";  ///< the pattern of the names that it may bear (NodeOptions::name)
+
+  /// Whether the peer may say that it is the node of this name, of this job.
+  [[nodiscard]] BATCHRPC_EXPORT bool covers(std::string_view node_name,
+                                            std::string_view node_job) const noexcept;
 };
 
 /// A connection: an ordered byte stream in both directions, with back pressure. It reports
