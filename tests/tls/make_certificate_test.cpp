@@ -221,7 +221,7 @@ TEST_CASE("an authority that cannot be read is refused, without a question for a
   CHECK(ERR_peek_error() == 0);
 }
 
-TEST_CASE("names and times that a certificate cannot have are an error") {
+TEST_CASE("names that an authority cannot have are an error") {
   CHECK_THROWS_AS(make_authority("", kValidity), std::runtime_error);
   CHECK_THROWS_AS(make_authority(std::string(65, 'a'), kValidity), std::runtime_error);
   CHECK_NOTHROW(make_authority(std::string(64, 'a'), kValidity));
