@@ -15,6 +15,9 @@
 #include "rref/rref_messages.hpp"
 #include "wire/every_type.hpp"
 #include "wire/record.hpp"
+#ifdef BATCHRPC_HAS_TLS
+#include "fuzz/certificate_corpus.hpp"
+#endif
 
 // Writes what fuzzing starts from: write_corpus tests/fuzz/corpus
 
@@ -349,6 +352,10 @@ int main(int argc, char** argv) try {
   write_tensors(Folder(path / "tensor"));
   write_conversations(Folder(path / "connection"));
   write_sessions(Folder(path / "session"));
+#ifdef BATCHRPC_HAS_TLS
+  for (const CertificateInput& input : certificate_inputs())
+    Folder(path / "certificate_name").write(input.file, input.bytes, {});
+#endif
   return 0;
 } catch (const std::exception& error) {
   std::cerr << error.what() << '\n';

@@ -1,0 +1,146 @@
+#include "tls/keys/commands.hpp"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <chrono>
+#include <iostream>
+#include <stdexcept>
+#include <system_error>
+
+#include "base/plain_text.hpp"
+#include "base/replace_file.hpp"
+#include "batchrpc/base/error.hpp"
+#include "tls/certificate_name.hpp"
+#include "tls/keys/files.hpp"
+#include "tls/make_certificate.hpp"
+
+namespace batchrpc::keys {
+namespace {
+
+constexpr std::size_t kMostShown = 300;
+
+std::string quoted(const std::string& text) { return "'" + escaped(text, kMostShown) + "'"; }
+
+// From an hour ago, so that machines whose clocks are late accept it.
+tls::Validity valid_for(int days) {
+  const auto now = std::chrono::system_clock::now();  // NOLINT(layers): it is a program
+  return {.from = now - std::chrono::hours(1), .until = now + std::chrono::hours(24) * days};
+}
+
+std::string in(const std::string& folder, const std::string& file) {
+  return folder.ends_with('/') ? folder + file : folder + '/' + file;
+}
+
+tls::KeyPair authority_of(const std::string& folder) {
+  if (!is_taken(in(folder, "ca.pem"))) {
+    throw std::runtime_error("there is no authority in " + quoted(folder) +
+                             "; make one: batchrpc-keys authority " + folder);
+  }
+  return {.certificate = read_file(in(folder, "ca.pem")), .key = read_file(in(folder, "ca.key"))};
+}
+
+/// A segment of a URI that stands for this text, in which `*` remains a pattern.
+std::string segment_of(const std::string& text) {
+  constexpr std::string_view kAsTheyAre =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~*";
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  std::string segment;
+  for (const char c : text) {
+    if (kAsTheyAre.find(c) != std::string_view::npos) {
+      segment += c;
+      continue;
+    }
+    const auto byte = static_cast<unsigned char>(c);
+    segment += {'%', kDigits[byte >> 4], kDigits[byte & 15]};
+  }
+  return segment;
+}
+
+/// Where a node's files go, less their endings: each character that some shell or file system
+/// treats in its own way becomes '_'.
+std::string file_stem_of(const std::string& name) {
+  if (name.find('/') != std::string::npos) {
+    throw std::runtime_error("the name " + quoted(name) +
+                             " has a slash, so it cannot be the name of a file; choose another");
+  }
+  if (name == "ca" || name == "crl") {
+    throw std::runtime_error("the name " + quoted(name) +
+                             " is that of the authority's own files; choose another");
+  }
+  std::string stem;
+  for (const char c : name) {
+    const bool is_safe = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                         (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_';
+    const bool is_first = stem.empty() && (c == '.' || c == '-');
+    stem += is_safe && !is_first ? c : '_';
+  }
+  return stem;
+}
+
+void require_uri(const std::string& uri) {
+  try {
+    (void)tls::parse_uri_name(uri);
+  } catch (const PermissionDenied& error) {
+    throw std::runtime_error(std::string("nodes would refuse such a certificate: ") + error.what());
+  }
+}
+
+}  // namespace
+
+void write_token(const std::string& file) {
+  write_new_file(file, tls::make_token(), kSecretMode);
+  std::cout << "wrote " << file << ": a join token\n"
+            << "next: copy it to every node of the group, and to nobody else\n";
+}
+
+void write_authority(const AuthorityWish& wish) {
+  if (::mkdir(wish.folder.c_str(), 0700) != 0 && errno != EEXIST) {
+    throw std::runtime_error(wish.folder +
+                             " cannot be created: " + std::generic_category().message(errno));
+  }
+  // Authorities differ in their names, so that people can tell them apart.
+  const std::string name = "batchrpc authority " + tls::make_token().substr(0, 16);
+  const tls::KeyPair pair = tls::make_authority(name, valid_for(wish.days));
+  const std::string path = in(wish.folder, "ca");
+  write_new_pair(path, pair.certificate, pair.key);
+  std::cout << "wrote " << path << ".pem and " << path << ".key: an authority for " << wish.days
+            << " days\n"
+            << "next: keep ca.key secret, and make certificates: batchrpc-keys node " << wish.folder
+            << " NAME\n";
+}
+
+void write_node(const NodeWish& wish) {
+  const std::string path = in(wish.folder, file_stem_of(wish.name));
+  const std::string uri =
+      "spiffe://" + wish.domain + "/job/" + segment_of(wish.job) + "/node/" + segment_of(wish.name);
+  require_uri(uri);
+  const tls::KeyPair pair = tls::make_certificate(authority_of(wish.folder),
+                                                  {.uri = uri, .dns = {}}, valid_for(wish.days));
+  write_new_pair(path, pair.certificate, pair.key);
+  std::cout << "wrote " << path << ".pem and " << path << ".key: " << uri << ", for " << wish.days
+            << " days\n"
+            << "next: copy both and " << in(wish.folder, "ca.pem") << " to the node\n";
+}
+
+void write_revocations(const RevokeWish& wish) {
+  const tls::KeyPair authority = authority_of(wish.folder);
+  const std::string path = in(wish.folder, "crl.pem");
+  std::string list = is_taken(path) ? read_file(path) : std::string();
+  for (const std::string& file : wish.certificates) {
+    const std::string certificate = read_file(file);
+    try {
+      if (certificate.empty()) throw InvalidArgument("the file is empty");
+      list = tls::make_revocations(authority, certificate, valid_for(wish.days), list);
+    } catch (const InvalidArgument& error) {
+      throw std::runtime_error(file + " cannot be revoked: " + error.what());
+    }
+  }
+  if (const std::error_code error = replace_file(path, list, kPublicMode))
+    throw std::runtime_error(path + " cannot be written: " + error.message());
+  std::cout << "wrote " << path << ": the certificates revoked so far, for " << wish.days
+            << " days\n"
+            << "next: copy it to every node, which then refuses them\n";
+}
+
+}  // namespace batchrpc::keys
