@@ -166,7 +166,7 @@ class CertificateCredentials final : public Credentials {
     } catch (const PermissionDenied& error) {
       refuse("certificate", options_.certificate, std::string("cannot be used: ") + error.what());
     }
-    if (!covers(made.name.proof, owner_.name, owner_.job)) {
+    if (!made.name.proof.covers(owner_.name, owner_.job)) {
       refuse("certificate", options_.certificate,
              "is for " + made.name.proof.identity + ", not for the node '" + owner_.name +
                  "' of the job '" + owner_.job + "' (NodeOptions::name and job)");

@@ -5,7 +5,6 @@
 #include <optional>
 #include <span>
 
-#include "base/glob.hpp"
 #include "base/plain_text.hpp"
 #include "batchrpc/base/error.hpp"
 #include "tls/openssl_pointers.hpp"
@@ -39,7 +38,7 @@ std::string shown(std::string_view name) { return "'" + escaped(name, kMostShown
 }
 [[noreturn]] void refuse_dns(std::string_view dns, const std::string& why) {
   throw PermissionDenied("the certificate's DNS name " + shown(dns) + ' ' + why +
-                         "; expected a name such as worker1.example.org or *.example.org");
+                         "; expected a name such as worker1.example.org; for several nodes, use a URI");
 }
 [[noreturn]] void refuse_certificate(const std::string& why) {
   throw PermissionDenied("the certificate " + why +
@@ -184,7 +183,6 @@ CertificateName parse_uri_name(std::string_view uri) {
 CertificateName parse_dns_name(std::string_view dns) {
   if (const auto fault = fault_of_text(dns, kMostDnsBytes)) refuse_dns(dns, *fault);
   std::string_view rest = dns;
-  if (rest.starts_with("*.")) rest.remove_prefix(2);
   while (true) {
     const std::size_t dot = std::min(rest.find('.'), rest.size());
     require_label(dns, rest.substr(0, dot));
@@ -209,16 +207,6 @@ CertificateName name_of(const X509& certificate) {
   if (uri) return parse_uri_name(*uri);
   if (dns) return parse_dns_name(*dns);
   refuse_certificate("has neither a URI nor a DNS name");
-}
-
-bool covers(const PeerProof& proof, std::string_view name, std::string_view job) {
-  if (!matches_glob(proof.job, job)) return false;
-  if (!proof.identity.starts_with(kDnsIdentity)) return matches_glob(proof.name, name);
-  const std::string lower = lower_case(name);
-  if (!proof.name.starts_with("*.")) return lower == proof.name;
-  const std::string_view parent = std::string_view(proof.name).substr(1);  // with its dot
-  const std::size_t dot = lower.find('.');
-  return dot != 0 && dot != std::string::npos && std::string_view(lower).substr(dot) == parent;
 }
 
 }  // namespace batchrpc::tls

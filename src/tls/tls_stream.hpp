@@ -91,9 +91,6 @@ class TlsStream final : public Stream {
 
   // Of the thread that writes: whether a byte was encrypted that does not count as written.
   bool owes_ = false;
-};  // the bytes of leaving_ that the stream below has not taken
-  std::size_t owed_ = 0;              // 1: a byte was encrypted and not counted as written
-  std::error_code write_error_;
 };
 
 }  // namespace batchrpc::tls

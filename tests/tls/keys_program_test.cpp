@@ -100,7 +100,7 @@ TEST_CASE("batchrpc-keys makes an authority, and certificates of nodes that it s
   REQUIRE(worker);
   CHECK(X509_verify(worker.get(), X509_get0_pubkey(ca.get())) == 1);
   CHECK(name_of(*worker).proof.identity == "spiffe://example.org/job/run%201/node/worker*");
-  CHECK(covers(name_of(*worker).proof, "worker7", "run 1"));
+  CHECK(name_of(*worker).proof.covers("worker7", "run 1"));
   const CertificatePtr root = folder.certificate("keys/root.pem");
   REQUIRE(root);
   CHECK(name_of(*root).proof.identity == "spiffe://batchrpc/job/*/node/root");
