@@ -197,13 +197,6 @@ TEST_CASE("on loopback, names that are not loopback's are refused, and so are ot
   CHECK(get(pair.page, "/status.json", "Host: localhost\r\nHost: evil.example\r\n").status == 400);
 }
 
-TEST_CASE("elsewhere than on loopback any name will do") {
-  const Node node({.name = "open", .status = status_page("0.0.0.0:0")});
-  const std::string page = node.status_address();
-  CHECK(page.starts_with("http://0.0.0.0:"));
-  CHECK(get(page, "/metrics", "Host: agent.cluster:80\r\n").status == 200);
-}
-
 TEST_CASE("a trace is recorded, has the calls of its seconds, and is one at a time") {
   const Pair pair;
   const StatusServer page(pair.client);
