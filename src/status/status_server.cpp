@@ -120,10 +120,6 @@ class PageFactory final : public detail::StatusPageFactory {
 
 }  // namespace
 
-std::shared_ptr<const detail::StatusPageFactory> status_page(const std::string& address) {
-  return status_page(StatusOptions{.address = address});
-}
-
 std::shared_ptr<const detail::StatusPageFactory> status_page(const StatusOptions& options) {
   return std::make_shared<const PageFactory>(options);
 }

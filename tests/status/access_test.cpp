@@ -187,7 +187,8 @@ TEST_CASE("an address beyond loopback is refused without a token and a certifica
   CHECK_THROWS_WITH(StatusServer(node, {.address = address, .token = kToken}),
                     !Catch::Contains("a token") && !Catch::Contains(kToken) &&
                         Catch::Contains(has_tls() ? "a certificate with its key" : "has no TLS"));
-  CHECK_THROWS_AS(Node({.name = "b", .status = status_page(address)}), InvalidArgument);
+  CHECK_THROWS_AS(Node({.name = "b", .status = status_page({.address = address})}),
+                  InvalidArgument);
 }
 
 }  // namespace access_test

@@ -101,7 +101,7 @@ TEST_CASE("the page is there while a node waits for the others of its world") {
   auto starting = Node::start({.name = "first",
                                .world_size = 2,
                                .join = "unix-abstract:status-" + std::to_string(::getpid()),
-                               .status = status_page(page.substr(7))});
+                               .status = status_page({.address = page.substr(7)})});
   CHECK_FALSE(starting.ready());
   CHECK(status_of(page)["metrics"]["name"] == "first");
   const Node second({.name = "second",
@@ -115,10 +115,11 @@ TEST_CASE("the page is there while a node waits for the others of its world") {
 TEST_CASE("a status page whose port is taken, or whose address is none, lets no node start") {
   const Pair pair;
   const std::string taken = "127.0.0.1:" + std::to_string(port_of(pair.page));
-  CHECK_THROWS_AS(Node({.name = "b", .status = status_page(taken)}), JoinFailed);
-  CHECK_THROWS_WITH(Node({.name = "b", .status = status_page(taken)}), Catch::Contains(taken));
-  CHECK_THROWS_AS(status_page("8080"), InvalidArgument);
-  CHECK_THROWS_AS(status_page(""), InvalidArgument);
+  CHECK_THROWS_AS(Node({.name = "b", .status = status_page({.address = taken})}), JoinFailed);
+  CHECK_THROWS_WITH(Node({.name = "b", .status = status_page({.address = taken})}),
+                    Catch::Contains(taken));
+  CHECK_THROWS_AS(status_page({.address = "8080"}), InvalidArgument);
+  CHECK_THROWS_AS(status_page({.address = ""}), InvalidArgument);
   CHECK_THROWS_AS(StatusServer(pair.client, {.address = taken}), JoinFailed);
 }
 

@@ -28,19 +28,15 @@ struct StatusOptions {
 /// Returns a page for NodeOptions::status. It exists as long as the node, even before the node has
 /// joined.
 ///
-///     batchrpc::Node node({.name = "agent", .status = batchrpc::status_page("127.0.0.1:8080")});
+///     batchrpc::Node node(
+///         {.name = "agent", .status = batchrpc::status_page({.address = "127.0.0.1:8080"})});
 ///     std::cout << node.status_address() << '\n';
 ///
-/// A text is StatusOptions::address, and the other options are as they are by default. Throws
-/// InvalidArgument for an option that cannot be used; the node throws InvalidArgument if the
+/// Throws InvalidArgument for an option that cannot be used. The node throws InvalidArgument if the
 /// address is not loopback and has no token or certificate, and JoinFailed if it cannot listen
 /// there.
-/// @{
 [[nodiscard]] BATCHRPC_EXPORT std::shared_ptr<const detail::StatusPageFactory> status_page(
-    const std::string& address = StatusOptions().address);
-[[nodiscard]] BATCHRPC_EXPORT std::shared_ptr<const detail::StatusPageFactory> status_page(
-    const StatusOptions& options);
-/// @}
+    const StatusOptions& options = {});
 
 /// Serves a node's status page by HTTP (docs/status-page.md): `/` for people, `/status.json`,
 /// `/metrics` for Prometheus, `/healthz`, and `/trace?seconds=n`, which records calls that the node
