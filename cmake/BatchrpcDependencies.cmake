@@ -31,6 +31,7 @@ if(BATCHRPC_STATUS)
     endif()
     message(STATUS "batchrpc: without the status page: ${why}")
   endif()
+  find_package(OpenSSL 3 QUIET)  # for the page by TLS
 endif()
 
 set(BATCHRPC_TLS_FOUND FALSE)

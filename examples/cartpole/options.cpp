@@ -117,8 +117,9 @@ std::optional<CartPoleOptions> parse_options(int argc, const char* const* argv) 
   app.add_option("--progress", options.progress, "how to show the progress")
       ->transform(one_of(kProgressModes))
       ->default_str("auto");
-  app.add_option("--status", options.group.status,
-                 "serve the agent's status page at this address (127.0.0.1:8080; port 0: any)");
+  app.add_option(
+      "--status", options.group.status,
+      "serve the agent's status page at this address of loopback (127.0.0.1:8080; port 0: any)");
   app.add_option("--json", options.json, "write a report to this file");
   app.add_option("--figure", options.figure,
                  "write the learning curve, or the sweep's times, to this .svg file and a .png");

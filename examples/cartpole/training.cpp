@@ -69,7 +69,7 @@ class World {
   }
 #ifdef CARTPOLE_HAS_STATUS_PAGE
   static void add_status_page(rpc::NodeOptions& node, const std::string& address) {
-    node.status = rpc::status_page(address);
+    node.status = rpc::status_page({.address = address});
   }
 #else
   [[noreturn]] static void add_status_page(rpc::NodeOptions& /*node*/,

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "batchrpc/base/export.hpp"
+
 namespace batchrpc {
 
 /// 128 bits by which a node proves to a peer that it is the node that the peer knows. Zero: none.
@@ -18,6 +20,7 @@ struct Secret {
 
 /// Returns a secret for `purpose` that only a holder of `key` can compute. Uses SipHash-2-4 with
 /// 128 bits of output (Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012).
-[[nodiscard]] Secret derive_secret(const Secret& key, std::string_view purpose) noexcept;
+[[nodiscard]] BATCHRPC_EXPORT Secret derive_secret(const Secret& key,
+                                                   std::string_view purpose) noexcept;
 
 }  // namespace batchrpc

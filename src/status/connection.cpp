@@ -6,13 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <optional>
 
 #include "status/http_answer.hpp"
 
 namespace batchrpc::status {
 namespace {
-
-bool comes_later() noexcept { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
 
 // Returns where the text after a request's head begins; npos if the head is not complete.
 std::size_t end_of_head(const std::string& text, std::size_t from) {
@@ -29,10 +28,11 @@ std::size_t end_of_head(const std::string& text, std::size_t from) {
 short Connection::events() const noexcept {
   switch (state_) {
     case State::reading:
+      return channel_->awaited(POLLIN);
+    case State::writing:
+      return channel_->awaited(POLLOUT);
     case State::lingering:
       return POLLIN;
-    case State::writing:
-      return POLLOUT;
     case State::answering:
       return *gone_ ? short{0} : short{POLLRDHUP};  // once: poll() reports it again and again
     default:
@@ -50,14 +50,14 @@ void Connection::go_on() {
 void Connection::read() {
   std::array<char, 4096> block;
   while (true) {
-    const ssize_t bytes = ::recv(socket_.get(), block.data(), block.size(), 0);
-    if (bytes < 0 && comes_later()) return;
-    if (bytes <= 0) {
+    const std::optional<std::size_t> bytes = channel_->read(block.data(), block.size());
+    if (!bytes) return;
+    if (*bytes == 0) {
       state_ = State::over;
       return;
     }
     const std::size_t seen = in_.size() < 3 ? 0 : in_.size() - 3;
-    in_.append(block.data(), static_cast<std::size_t>(bytes));
+    in_.append(block.data(), *bytes);
     const std::size_t end = end_of_head(in_, seen);
     if (end != std::string::npos && end <= limits_.head_bytes) {
       in_.resize(end);
@@ -81,18 +81,18 @@ void Connection::answer(std::string answer) {
 
 void Connection::write() {
   while (written_ < out_.size()) {
-    const ssize_t bytes = ::send(socket_.get(), out_.data() + written_, out_.size() - written_,
-                                 MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (bytes < 0 && comes_later()) return;
-    if (bytes < 0) {
+    const std::optional<std::size_t> bytes =
+        channel_->write(out_.data() + written_, out_.size() - written_);
+    if (!bytes) return;
+    if (*bytes == 0) {
       state_ = State::over;
       return;
     }
-    written_ += static_cast<std::size_t>(bytes);
+    written_ += *bytes;
     deadline_ = std::min(now() + limits_.write, last_);
   }
+  if (!channel_->end_sending()) return;
   out_ = {};
-  ::shutdown(socket_.get(), SHUT_WR);
   state_ = State::lingering;
   deadline_ = now() + limits_.linger;
 }
@@ -100,8 +100,8 @@ void Connection::write() {
 void Connection::linger() {
   std::array<char, 4096> block;
   for (int round = 0; round < 16; ++round) {
-    const ssize_t bytes = ::recv(socket_.get(), block.data(), block.size(), 0);
-    if (bytes < 0 && comes_later()) return;
+    const ssize_t bytes = ::recv(channel_->socket(), block.data(), block.size(), MSG_DONTWAIT);
+    if (bytes < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (bytes <= 0) {
       state_ = State::over;
       return;

@@ -9,9 +9,9 @@
 #include <string>
 #include <utility>
 
+#include "status/channel.hpp"
 #include "status/clock.hpp"
 #include "status/http_server.hpp"
-#include "status/listener.hpp"
 
 namespace batchrpc::status {
 
@@ -19,7 +19,7 @@ namespace batchrpc::status {
 class Connection {
  public:
   enum class State : unsigned char {
-    reading,    ///< the request is not complete
+    reading,    ///< the request is not complete; with TLS, this begins with the handshake
     answering,  ///< another thread is computing the answer
     writing,
     lingering,  ///< all was written, and further input is discarded: a client that is reset while
@@ -27,8 +27,8 @@ class Connection {
     over
   };
 
-  Connection(OwnedFd socket, const HttpLimits& limits)
-      : socket_(std::move(socket)), limits_(limits), deadline_(now() + limits.head) {}
+  Connection(std::unique_ptr<Channel> channel, const HttpLimits& limits)
+      : channel_(std::move(channel)), limits_(limits), deadline_(now() + limits.head) {}
   ~Connection() { *gone_ = true; }
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -49,7 +49,7 @@ class Connection {
   [[nodiscard]] State state() const noexcept { return state_; }
   /// Returns the complete request's head. Call it once.
   [[nodiscard]] std::string take_head() { return std::exchange(in_, {}); }
-  [[nodiscard]] int socket() const noexcept { return socket_.get(); }
+  [[nodiscard]] int socket() const noexcept { return channel_->socket(); }
   /// The events to wait for, as in poll().
   [[nodiscard]] short events() const noexcept;
   [[nodiscard]] Clock::time_point deadline() const noexcept { return deadline_; }
@@ -59,7 +59,7 @@ class Connection {
   void write();
   void linger();
 
-  OwnedFd socket_;
+  const std::unique_ptr<Channel> channel_;
   const HttpLimits& limits_;
   State state_ = State::reading;
   Clock::time_point deadline_;

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <utility>
 
+#include "status/ascii.hpp"
+
 namespace batchrpc::status {
 namespace {
 
@@ -40,14 +42,14 @@ class Exchange final : public httplib::Stream {
 
 bool begins_as(std::string_view line, std::string_view name) noexcept {
   return line.size() > name.size() && line[name.size()] == ':' &&
-         std::equal(name.begin(), name.end(), line.begin(), [](char small, char any) {
-           return small == (any >= 'A' && any <= 'Z' ? static_cast<char>(any - 'A' + 'a') : any);
-         });
+         std::equal(name.begin(), name.end(), line.begin(),
+                    [](char small, char any) { return small == lower(any); });
 }
 
 // Returns the request line and the headers that are used.
 std::string only_what_counts(std::string_view head) {
-  constexpr std::array<std::string_view, 3> kUsed{"host", "origin", "sec-fetch-site"};
+  constexpr std::array<std::string_view, 4> kUsed{"host", "origin", "sec-fetch-site",
+                                                  "authorization"};
   std::string kept;
   for (bool first = true; !head.empty(); first = false) {
     const std::size_t length = std::min(head.find('\n'), head.size());
@@ -116,6 +118,9 @@ class HttpAnswerer::Server final : public httplib::Server {
     asked.host = request.get_header_value("Host");
     asked.origin = request.get_header_value("Origin");
     asked.fetch_site = request.get_header_value("Sec-Fetch-Site");
+    if (request.get_header_value_count("Authorization") == 1) {
+      asked.authorization = request.get_header_value("Authorization");
+    }
     asked.seconds = request.get_param_value("seconds");
     try {
       copy(handler_(asked), response);

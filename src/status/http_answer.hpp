@@ -14,12 +14,13 @@ using ClientGone = std::function<bool()>;
 
 /// A request.
 struct HttpRequest {
-  std::string path{};        ///< decoded, without the part after a '?'
-  std::string host{};        ///< the Host header
-  std::string origin{};      ///< the Origin header: the page that sent the request
-  std::string fetch_site{};  ///< the Sec-Fetch-Site header: that page's relation to this one
-  std::string seconds{};     ///< the parameter of that name; the first, if there are several
-  ClientGone is_gone{};      ///< never empty
+  std::string path{};           ///< decoded, without the part after a '?'
+  std::string host{};           ///< the Host header
+  std::string origin{};         ///< the Origin header: the page that sent the request
+  std::string fetch_site{};     ///< the Sec-Fetch-Site header: that page's relation to this one
+  std::string authorization{};  ///< the Authorization header; empty if there are several
+  std::string seconds{};        ///< the parameter of that name; the first, if there are several
+  ClientGone is_gone{};         ///< never empty
 };
 
 /// The reply to a request.

@@ -28,10 +28,11 @@ namespace batchrpc::status {
 // State shared by the server's threads. A thread that ends the server itself outlives it.
 class HttpServer::Parts {
  public:
-  Parts(Listener listener, Answer answer, const HttpLimits& limits)
+  Parts(Listener listener, Answer answer, const HttpLimits& limits, Channels channels)
       : listener_(std::move(listener)),
         answer_(std::move(answer)),
         limits_(limits),
+        channels_(std::move(channels)),
         wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
   static void start(const std::shared_ptr<Parts>& self) {
@@ -191,7 +192,9 @@ class HttpServer::Parts {
         return;
       }
       if (connections_.size() >= limits_.connections) drop_slowest();
-      connections_.try_emplace(next_++, std::move(socket), limits_);
+      if (auto channel = channels_(std::move(socket))) {
+        connections_.try_emplace(next_++, std::move(channel), limits_);
+      }
     }
   }
 
@@ -206,6 +209,7 @@ class HttpServer::Parts {
   Listener listener_;
   const Answer answer_;
   const HttpLimits limits_;
+  const Channels channels_;
   const OwnedFd wake_;
   std::map<std::uint64_t, Connection> connections_;  // oldest first
   std::uint64_t next_ = 1;
@@ -219,8 +223,10 @@ class HttpServer::Parts {
   bool stopped_ = false;
 };
 
-HttpServer::HttpServer(const ListenAddress& address, Answer answer, const HttpLimits& limits)
-    : parts_(std::make_shared<Parts>(listen_at(address), std::move(answer), limits)) {
+HttpServer::HttpServer(Listener listener, Answer answer, const HttpLimits& limits,
+                       Channels channels)
+    : parts_(std::make_shared<Parts>(std::move(listener), std::move(answer), limits,
+                                     std::move(channels))) {
   Parts::start(parts_);
 }
 
@@ -229,7 +235,5 @@ HttpServer::~HttpServer() { stop(); }
 void HttpServer::stop() { parts_->stop(); }
 
 const ListenAddress& HttpServer::address() const noexcept { return parts_->listener().address; }
-
-bool HttpServer::is_on_loopback() const noexcept { return parts_->listener().is_loopback; }
 
 }  // namespace batchrpc::status

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "batchrpc/base/error.hpp"
+#include "status/ascii.hpp"
 
 namespace batchrpc::status {
 namespace {
@@ -15,10 +16,6 @@ constexpr std::string_view kDigits = "0123456789";
   throw InvalidArgument(
       "the address '" + std::string(text) + "' of a status page " + why +
       "; write host:port, such as 127.0.0.1:8080, [::1]:8080 or :0 (loopback, any free port)");
-}
-
-char lower(char letter) noexcept {
-  return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
 }
 
 bool is_same(std::string_view a, std::string_view b) noexcept {

@@ -29,6 +29,16 @@ HttpReply refusal(int status, std::string_view why) {
   return {.status = status, .body = std::string(why) + "\n"};
 }
 
+// Browsers ask for a password at the second challenge, and ignore the first.
+HttpReply token_wanted() {
+  HttpReply reply = refusal(401,
+                            "this page needs its token: send the header 'Authorization: Bearer "
+                            "TOKEN', or in a browser give the token as the password of any user");
+  reply.headers = {{"WWW-Authenticate", R"(Bearer realm="batchrpc")"},
+                   {"WWW-Authenticate", R"(Basic realm="batchrpc", charset="UTF-8")"}};
+  return reply;
+}
+
 // Adds the members that to_json(metrics) does not have.
 std::string json_of(const Node& node, const NodeMetrics& metrics, bool recording) {
   std::string text;
@@ -72,7 +82,7 @@ std::string nonce() {
   return text;
 }
 
-// Whether the origin is a page of the same host; with TLS, if a proxy in front adds it.
+// Whether the origin is a page of the same host, by HTTP or HTTPS: a proxy in front may add TLS.
 bool is_origin(std::string_view origin, std::string_view host) {
   const std::size_t scheme = origin.find("://");
   return scheme != std::string_view::npos && origin.substr(scheme + 3) == host;
@@ -105,13 +115,8 @@ HttpReply page() {
 
 }  // namespace
 
-void StatusContent::listen(std::string host, bool is_loopback) {
-  const std::lock_guard lock(mutex_);
-  host_ = std::move(host);
-  checks_host_ = is_loopback;
-}
-
 HttpReply StatusContent::answer(const HttpRequest& request) {
+  if (request.path == "/healthz") return health();  // for everyone
   try {
     return answer_own(request);
   } catch (const ShutDown& error) {
@@ -119,18 +124,20 @@ HttpReply StatusContent::answer(const HttpRequest& request) {
   }
 }
 
+HttpReply StatusContent::health() const {
+  if (node_.expired()) return refusal(503, kNodeEnded);
+  return {.body = "ok\n"};
+}
+
 HttpReply StatusContent::answer_own(const HttpRequest& request) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (checks_host_ && !is_own_host(request.host, host_)) {
-      return refusal(
-          403,
-          request.host.empty()
-              ? "this page is only for localhost: the request has no Host header, such as "
-                "'localhost'"
-              : "this page is only for localhost: the request's Host header names another host");
-    }
+  if (!loopback_.empty() && !is_own_host(request.host, loopback_)) {
+    return refusal(
+        403, request.host.empty()
+                 ? "this page is only for localhost: the request has no Host header, such as "
+                   "'localhost'"
+                 : "this page is only for localhost: the request's Host header names another host");
   }
+  if (!access_.allows(request.authorization)) return token_wanted();
   const bool from_elsewhere = (!request.fetch_site.empty() && request.fetch_site != "same-origin" &&
                                request.fetch_site != "none") ||
                               (!request.origin.empty() && !is_origin(request.origin, request.host));
@@ -139,8 +146,8 @@ HttpReply StatusContent::answer_own(const HttpRequest& request) {
   }
   if (request.path == "/") return page();
   if (request.path != "/status.json" && request.path != "/metrics" && request.path != "/trace") {
-    return refusal(404,
-                   "not found; this server has /, /status.json, /metrics and /trace?seconds=n");
+    return refusal(
+        404, "not found; this server has /, /status.json, /metrics, /healthz and /trace?seconds=n");
   }
   if (request.path == "/trace") return trace(request);
   // Released last, without a lock: this may be the node's last reference.

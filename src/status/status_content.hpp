@@ -4,6 +4,7 @@
 #include <mutex>
 #include <string>
 
+#include "status/access.hpp"
 #include "status/clock.hpp"
 #include "status/http_answer.hpp"
 #include "status/trace_recorder.hpp"
@@ -13,11 +14,11 @@ namespace batchrpc::status {
 /// The answers of a status page. Does not keep its node alive. Thread-safe.
 class StatusContent {
  public:
-  explicit StatusContent(std::weak_ptr<NodeCore> node) : node_(std::move(node)) {}
+  /// `loopback`: the host, if only this machine can reach it: then requests for others are refused.
+  /// Else empty.
+  StatusContent(std::weak_ptr<NodeCore> node, const Access& access, std::string loopback)
+      : node_(std::move(node)), access_(access), loopback_(std::move(loopback)) {}
 
-  /// Sets the address. If only this machine can reach the server, requests for other hosts are
-  /// refused from now on.
-  void listen(std::string host, bool is_loopback);
   [[nodiscard]] HttpReply answer(const HttpRequest& request);
   /// Ends the recording in progress.
   void stop() { recorder_.stop(); }
@@ -30,17 +31,18 @@ class StatusContent {
     std::string prometheus{};
   };
 
+  [[nodiscard]] HttpReply health() const;
   [[nodiscard]] HttpReply answer_own(const HttpRequest& request);
   [[nodiscard]] std::shared_ptr<const Snapshot> snapshot(const std::shared_ptr<NodeCore>& node);
   [[nodiscard]] HttpReply trace(const HttpRequest& request);
 
   const std::weak_ptr<NodeCore> node_;
+  const Access access_;
+  const std::string loopback_;
   TraceRecorder recorder_;
 
-  std::mutex mutex_;  // guards the members below
+  std::mutex mutex_;  // guards the member below
   std::shared_ptr<const Snapshot> snapshot_;
-  std::string host_;
-  bool checks_host_ = true;
 };
 
 }  // namespace batchrpc::status

@@ -2,9 +2,9 @@
 // observers call all the time, objects behind references, and an error now and then. Prints where
 // the agent's page is, and ends when its input does.
 //
-//   status_program [ADDRESS [FUNCTION]]
+//   status_program [ADDRESS [FUNCTION [TOKEN [CERTIFICATE KEY]]]]
 //
-// FUNCTION is the name of one that fails with an error of that text.
+// FUNCTION is the name of one that fails with an error of that text; none if it is empty.
 
 #include <atomic>
 #include <batchrpc/status.hpp>
@@ -79,9 +79,15 @@ class Observer {
 using namespace cartpole;
 
 int main(int argc, char** argv) {
+  const auto argument = [&](int number, const char* otherwise) {
+    return std::string(argc > number ? argv[number] : otherwise);
+  };
   rpc::Node agent({.name = "agent",
                    .join = "tcp://127.0.0.1:0",
-                   .status = rpc::status_page(argc > 1 ? argv[1] : "127.0.0.1:0"),
+                   .status = rpc::status_page({.address = argument(1, "127.0.0.1:0"),
+                                               .token = argument(3, ""),
+                                               .certificate = argument(4, ""),
+                                               .key = argument(5, "")}),
                    .logging = {.level = rpc::LogLevel::error}});
   const rpc::Batcher<int(int)> select_action({.max_size = 3, .max_wait = 1ms},
                                              [](const std::vector<int>& states) {
@@ -90,7 +96,7 @@ int main(int argc, char** argv) {
                                              });
   agent.expose("select_action", select_action);
   agent.expose("report", [](int) {});
-  const std::string failing = argc > 2 ? argv[2] : "";
+  const std::string failing = argument(2, "");
   if (!failing.empty()) agent.expose(failing, [failing] { throw std::runtime_error(failing); });
 
   std::vector<std::unique_ptr<Observer>> observers;

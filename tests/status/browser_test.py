@@ -152,6 +152,16 @@ class BrowserTest(unittest.TestCase):
             "data.metrics.name = arguments[0]; history = [{at: 1, data}]; show();", "a\u202etxt\u001b\u00fc")
         self.assertEqual(self.text("node"), "a\\u202etxt\\u001b\u00fc")
 
+    def test_a_page_with_a_token_opens_with_it_as_the_password_and_goes_on(self):
+        self.expects_errors = True  # the first answer is 401
+        program = Program("status_program", "127.0.0.1:0", "", "a-token")
+        self.addCleanup(program.end)
+        self.browser.get(program.address)
+        self.assertNotIn("agent", self.browser.page_source)
+        self.browser.get(program.address.replace("http://", "http://anyone:a-token@"))
+        self.wait_for("connection-text", "live")
+        self.assert_numbers_move("select_action")
+
     # --- by keyboard alone
 
     def test_a_trace_is_recorded_by_keyboard_and_parses(self):

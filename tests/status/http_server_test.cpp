@@ -28,7 +28,7 @@ std::string echo(std::string_view head, const ClientGone& = {}) {
 const ListenAddress kAnyPort{.host = "127.0.0.1", .port = 0};
 
 TEST_CASE("a request may come byte by byte, and lines may end in a bare newline") {
-  const HttpServer server(kAnyPort, echo);
+  const HttpServer server(listen_at(kAnyPort), echo);
   const RawClient client(server.address().port);
   for (const char byte : std::string("GET /slow HTTP/1.1\nHost: x\n\n")) {
     client.send({&byte, 1});
@@ -38,20 +38,19 @@ TEST_CASE("a request may come byte by byte, and lines may end in a bare newline"
 }
 
 TEST_CASE("a port that is taken is a JoinFailed that names it and says what to do") {
-  const HttpServer server(kAnyPort, echo);
-  CHECK(server.is_on_loopback());
-  CHECK_THROWS_AS(HttpServer(server.address(), echo), JoinFailed);
-  CHECK_THROWS_WITH(HttpServer(server.address(), echo),
+  const HttpServer server(listen_at(kAnyPort), echo);
+  CHECK_THROWS_AS(listen_at(server.address()), JoinFailed);
+  CHECK_THROWS_WITH(listen_at(server.address()),
                     Catch::Contains(server.address().to_string()) &&
                         Catch::Contains("in use; choose another port, or 0"));
-  CHECK_THROWS_AS(HttpServer({.host = "203.0.113.7", .port = 0}, echo), JoinFailed);
-  CHECK_THROWS_AS(HttpServer({.host = "no.such.host.invalid", .port = 0}, echo), JoinFailed);
+  CHECK_THROWS_AS(listen_at({.host = "203.0.113.7", .port = 0}), JoinFailed);
+  CHECK_THROWS_AS(listen_at({.host = "no.such.host.invalid", .port = 0}), JoinFailed);
 }
 
 TEST_CASE("a port is free again as soon as its server has stopped") {
   ListenAddress address = kAnyPort;
   for (int round = 0; round < 3; ++round) {
-    const HttpServer server(address, echo);
+    const HttpServer server(listen_at(address), echo);
     address = server.address();
     CHECK(ask(address.port, "GET / HTTP/1.1\r\n\r\n").status == 200);
   }
@@ -59,7 +58,7 @@ TEST_CASE("a port is free again as soon as its server has stopped") {
 }
 
 TEST_CASE("a request whose head is too long is a 431, however it comes") {
-  const HttpServer server(kAnyPort, echo, {.head_bytes = 1000});
+  const HttpServer server(listen_at(kAnyPort), echo, {.head_bytes = 1000});
   CHECK(ask(server.address().port, "GET /" + std::string(5000, 'a')).status == 431);
   CHECK(ask(server.address().port, "GET / HTTP/1.1\r\nA: " + std::string(900, 'a') + "\r\n\r\n")
             .status == 200);
@@ -68,7 +67,7 @@ TEST_CASE("a request whose head is too long is a 431, however it comes") {
 TEST_CASE("clients that send nothing, half a request, or read nothing hold up nobody else") {
   const std::string large(std::size_t{32} << 20, 'x');
   const HttpServer server(
-      kAnyPort,
+      listen_at(kAnyPort),
       [&](std::string_view head, const ClientGone&) {
         return head.starts_with("GET /large") ? "HTTP/1.1 200 OK\r\n\r\n" + large : echo(head);
       },
@@ -86,7 +85,7 @@ TEST_CASE("clients that send nothing, half a request, or read nothing hold up no
 }
 
 TEST_CASE("with as many connections as there may be, the slowest has to go") {
-  const HttpServer server(kAnyPort, echo, {.connections = 4, .head = 60s});
+  const HttpServer server(listen_at(kAnyPort), echo, {.connections = 4, .head = 60s});
   std::vector<RawClient> slow;
   for (int i = 0; i < 4; ++i)
     slow.emplace_back(server.address().port);
@@ -97,7 +96,7 @@ TEST_CASE("with as many connections as there may be, the slowest has to go") {
 }
 
 TEST_CASE("who is too slow is left") {
-  const HttpServer server(kAnyPort, echo, {.head = 100ms});
+  const HttpServer server(listen_at(kAnyPort), echo, {.head = 100ms});
   const RawClient client(server.address().port);
   client.send("GET / HTTP/1.1\r\n");
   CHECK(client.is_closed_within(10s));
@@ -106,7 +105,7 @@ TEST_CASE("who is too slow is left") {
 TEST_CASE("who takes an answer too slowly is left, though some of it is taken all the time") {
   const std::string large(std::size_t{32} << 20, 'x');
   const HttpServer server(
-      kAnyPort,
+      listen_at(kAnyPort),
       [&](std::string_view, const ClientGone&) { return "HTTP/1.1 200 OK\r\n\r\n" + large; },
       {.write = 200ms, .write_rate = 10 * large.size()});
   const RawClient client(server.address().port);
@@ -124,7 +123,7 @@ TEST_CASE("who takes an answer too slowly is left, though some of it is taken al
 }
 
 TEST_CASE("a client that is gone before its answer is there changes nothing") {
-  const HttpServer server(kAnyPort, [](std::string_view head, const ClientGone&) {
+  const HttpServer server(listen_at(kAnyPort), [](std::string_view head, const ClientGone&) {
     std::this_thread::sleep_for(5ms);
     return echo(head);
   });
@@ -137,7 +136,7 @@ TEST_CASE("a client that is gone before its answer is there changes nothing") {
 }
 
 TEST_CASE("a client that has ended its half of the connection gets its answer") {
-  const HttpServer server(kAnyPort, echo);
+  const HttpServer server(listen_at(kAnyPort), echo);
   const RawClient client(server.address().port);
   client.send("GET / HTTP/1.1\r\n\r\nand more");
   client.end_sending();
@@ -147,14 +146,15 @@ TEST_CASE("a client that has ended its half of the connection gets its answer") 
 TEST_CASE("an answer that takes long is told when its client is gone") {
   std::atomic<bool> asked{false};
   std::atomic<bool> told{false};
-  const HttpServer server(kAnyPort, [&](std::string_view head, const ClientGone& is_gone) {
-    const auto until = std::chrono::steady_clock::now() + 20s;
-    asked = true;
-    while (!is_gone() && std::chrono::steady_clock::now() < until)
-      std::this_thread::sleep_for(1ms);
-    told = is_gone();
-    return echo(head);
-  });
+  const HttpServer server(listen_at(kAnyPort),
+                          [&](std::string_view head, const ClientGone& is_gone) {
+                            const auto until = std::chrono::steady_clock::now() + 20s;
+                            asked = true;
+                            while (!is_gone() && std::chrono::steady_clock::now() < until)
+                              std::this_thread::sleep_for(1ms);
+                            told = is_gone();
+                            return echo(head);
+                          });
   const bool as_a_whole = GENERATE(true, false);
   RawClient client(server.address().port);
   client.send("GET / HTTP/1.1\r\n\r\n");
@@ -178,12 +178,13 @@ TEST_CASE("to stop waits for what is being answered, and a thread that answers m
   std::atomic<bool> answered{false};
   std::mutex made;
   const std::unique_lock lock(made);
-  server = std::make_unique<HttpServer>(kAnyPort, [&](std::string_view head, const ClientGone&) {
-    if (head.starts_with("GET /stop")) server->stop();
-    std::this_thread::sleep_for(50ms);
-    answered = true;
-    return echo(head);
-  });
+  server = std::make_unique<HttpServer>(listen_at(kAnyPort),
+                                        [&](std::string_view head, const ClientGone&) {
+                                          if (head.starts_with("GET /stop")) server->stop();
+                                          std::this_thread::sleep_for(50ms);
+                                          answered = true;
+                                          return echo(head);
+                                        });
   const RawClient client(server->address().port);
   const bool by_itself = GENERATE(false, true);
   client.send(by_itself ? "GET /stop HTTP/1.1\r\n\r\n" : "GET / HTTP/1.1\r\n\r\n");

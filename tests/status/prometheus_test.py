@@ -3,6 +3,7 @@
 
 import json
 import os
+import pathlib
 import shutil
 import socket
 import subprocess
@@ -36,15 +37,44 @@ class PrometheusTest(unittest.TestCase):
 
     @unittest.skipUnless(shutil.which("prometheus"), "prometheus is not installed")
     def test_a_real_prometheus_scrapes_the_page(self):
+        value = self.scrape(self.program.address.removeprefix("http://"))
+        wait_until(lambda: value('up{job="batchrpc"}') == 1, "the page is up", 60)
+        answered = 'batchrpc_handled_calls_total{function="select_action"}'
+        before = wait_until(lambda: value(answered), "calls are counted", 30)
+        wait_until(lambda: value(answered) > before, "the count grows", 30)
+        wait_until(lambda: (value(f"rate({answered}[10s])") or 0) > 0, "a rate", 30)
+
+    @unittest.skipUnless(shutil.which("prometheus") and shutil.which("openssl"),
+                         "prometheus or openssl is not installed")
+    def test_a_real_prometheus_scrapes_a_page_by_tls_with_its_token_from_a_file(self):
+        folder = self.folder()
+        certificate, key, token = (folder / name for name in ("certificate.pem", "key.pem", "token"))
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+                        "-nodes", "-days", "1", "-subj", "/CN=localhost", "-addext",
+                        "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(certificate)],
+                       check=True, capture_output=True, timeout=60)
+        token.write_text("a-token\n")
+        program = Program("status_program", "127.0.0.1:0", "", "a-token", str(certificate), str(key))
+        self.addCleanup(program.end)
+        value = self.scrape(program.address.removeprefix("https://"),
+                            f"  scheme: https\n  authorization:\n    credentials_file: {token}\n"
+                            f"  tls_config:\n    ca_file: {certificate}\n")
+        wait_until(lambda: value('up{job="batchrpc"}') == 1, "the page is up", 60)
+
+    def folder(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
-        config = os.path.join(folder.name, "prometheus.yml")
-        with open(config, "w") as file:
-            file.write("scrape_configs:\n- job_name: batchrpc\n  scrape_interval: 1s\n"
-                       f"  static_configs:\n  - targets: ['{self.program.address[7:]}']\n")
+        return pathlib.Path(folder.name)
+
+    def scrape(self, target, more=""):
+        """Starts a Prometheus that scrapes the target. Returns what asks it for a value."""
+        folder = self.folder()
+        config = folder / "prometheus.yml"
+        config.write_text("scrape_configs:\n- job_name: batchrpc\n  scrape_interval: 1s\n"
+                          f"{more}  static_configs:\n  - targets: ['{target}']\n")
         port = free_port()
         prometheus = subprocess.Popen(
-            ["prometheus", f"--config.file={config}", f"--storage.tsdb.path={folder.name}/data",
+            ["prometheus", f"--config.file={config}", f"--storage.tsdb.path={folder}/data",
              f"--web.listen-address=127.0.0.1:{port}", "--log.level=error"],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.addCleanup(prometheus.wait)
@@ -59,11 +89,7 @@ class PrometheusTest(unittest.TestCase):
                 return None
             return float(found[0]["value"][1]) if found else None
 
-        wait_until(lambda: value('up{job="batchrpc"}') == 1, "the page is up", 60)
-        answered = 'batchrpc_handled_calls_total{function="select_action"}'
-        before = wait_until(lambda: value(answered), "calls are counted", 30)
-        wait_until(lambda: value(answered) > before, "the count grows", 30)
-        wait_until(lambda: (value(f"rate({answered}[10s])") or 0) > 0, "a rate", 30)
+        return value
 
 
 if __name__ == "__main__":

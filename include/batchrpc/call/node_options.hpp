@@ -185,7 +185,7 @@ struct NodeOptions {
   /// What is recorded of calls.
   ProfilingOptions profiling{};
   /// Serves the node's state by HTTP, to people and Prometheus (docs/status-page.md):
-  /// status_page("127.0.0.1:8080") of <batchrpc/status.hpp>. Null: no page.
+  /// status_page({.address = "127.0.0.1:8080"}) of <batchrpc/status.hpp>. Null: no page.
   std::shared_ptr<const detail::StatusPageFactory> status{};
   /// What is logged.
   LogOptions logging{};

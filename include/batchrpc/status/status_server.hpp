@@ -8,29 +8,40 @@
 
 namespace batchrpc {
 
-/// Where a status page is served.
+/// Where a status page is served, and to whom. An address that is not loopback needs a token and a
+/// certificate; without these, use loopback and an SSH tunnel.
 struct StatusOptions {
   /// "host:port", where host is a name, an IPv4 address, or an IPv6 address in brackets. Without a
-  /// host it is loopback. Port 0 picks a free port. There is no authentication: use addresses other
-  /// than loopback's only on trusted networks.
+  /// host it is loopback. Port 0 picks a free port.
   std::string address = "127.0.0.1:0";
+  /// Every request needs it: as `Authorization: Bearer TOKEN`, or as the password of any user, for
+  /// which a browser asks. Only `/healthz` is open. Letters, digits and `-._~+/=`; make one with
+  /// `openssl rand -hex 32`. Empty: whoever reaches the page may read it.
+  std::string token{};
+  /// Path of a PEM file with the certificate, followed by those that signed it: the page is served
+  /// by TLS 1.3 only. Empty: by plain HTTP. The files are read once.
+  std::string certificate{};
+  /// Path of a PEM file with the private key of `certificate`, without a passphrase.
+  std::string key{};
 };
 
 /// Returns a page for NodeOptions::status. It exists as long as the node, even before the node has
 /// joined.
 ///
-///     batchrpc::Node node({.name = "agent", .status = batchrpc::status_page("127.0.0.1:8080")});
+///     batchrpc::Node node(
+///         {.name = "agent", .status = batchrpc::status_page({.address = "127.0.0.1:8080"})});
 ///     std::cout << node.status_address() << '\n';
 ///
-/// `address` is as in StatusOptions::address. Throws InvalidArgument if it is not an address; the
-/// node throws JoinFailed if it cannot listen there.
+/// Throws InvalidArgument for an option that cannot be used. The node throws InvalidArgument if the
+/// address is not loopback and has no token or certificate, and JoinFailed if it cannot listen
+/// there.
 [[nodiscard]] BATCHRPC_EXPORT std::shared_ptr<const detail::StatusPageFactory> status_page(
-    const std::string& address = StatusOptions().address);
+    const StatusOptions& options = {});
 
 /// Serves a node's status page by HTTP (docs/status-page.md): `/` for people, `/status.json`,
-/// `/metrics` for Prometheus, and `/trace?seconds=n`, which records calls that the node makes and
-/// answers. The page changes nothing in the node. Most programs set NodeOptions::status to a
-/// status_page() instead.
+/// `/metrics` for Prometheus, `/healthz`, and `/trace?seconds=n`, which records calls that the node
+/// makes and answers. The page changes nothing in the node. Most programs set NodeOptions::status
+/// to a status_page() instead.
 ///
 ///     batchrpc::StatusServer page(node, {.address = "127.0.0.1:8080"});
 ///     std::cout << page.address() << '\n';
@@ -39,13 +50,13 @@ struct StatusOptions {
 /// that the node is gone. It serves nothing in a child of fork().
 class BATCHRPC_EXPORT StatusServer {
  public:
-  /// Throws InvalidArgument (not an address) or JoinFailed (it cannot listen there).
+  /// Throws InvalidArgument (an option cannot be used) or JoinFailed (it cannot listen there).
   explicit StatusServer(const Node& node, const StatusOptions& options = {});
   ~StatusServer();
   StatusServer(const StatusServer&) = delete;
   StatusServer& operator=(const StatusServer&) = delete;
 
-  /// The URL for a browser: "http://127.0.0.1:43211".
+  /// The URL for a browser: "http://127.0.0.1:43211"; with a certificate, "https://…".
   [[nodiscard]] std::string address() const;
 
   /// Stops serving, including requests in progress. Calling it again does nothing.
