@@ -17,8 +17,9 @@ Allow::Allow(std::initializer_list<std::string_view> names) {
         "as {\"learner\", \"actor*\"}");
   }
   rule_ = [patterns = std::move(patterns)](const PeerIdentity& caller) {
-    return std::any_of(patterns.begin(), patterns.end(),
-                       [&](const std::string& pattern) { return matches_glob(pattern, caller.name); });
+    return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) {
+      return matches_glob(pattern, caller.name);
+    });
   };
 }
 

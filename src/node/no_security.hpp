@@ -13,7 +13,8 @@ class NoSecurity final : public StreamSecurity {
  public:
   [[nodiscard]] std::string refusal(bool /*beyond_this_host*/) const override {
     return "TCP needs TLS, without which anyone could connect, and this build of batchrpc has none "
-           "(it was built without OpenSSL). Use Unix sockets, build it with BATCHRPC_TLS=ON, or set "
+           "(it was built without OpenSSL). Use Unix sockets, build it with BATCHRPC_TLS=ON, or "
+           "set "
            "NodeOptions::security.insecure = true on a host or network that you trust entirely";
   }
   void connect(std::unique_ptr<Stream> /*stream*/, TimePoint /*deadline*/,
@@ -23,8 +24,8 @@ class NoSecurity final : public StreamSecurity {
   void accept(std::unique_ptr<Stream> /*stream*/, AcceptHandler /*handler*/) override {}
 };
 
-/// Returns it, or null if the options are `insecure`. Throws InvalidArgument if they have a token or
-/// certificates.
+/// Returns it, or null if the options are `insecure`. Throws InvalidArgument if they have a token
+/// or certificates.
 [[nodiscard]] inline std::shared_ptr<StreamSecurity> no_security(const SecurityOptions& options) {
   if (options.insecure) return nullptr;
   if (!options.token_file.empty() || !options.certificate.empty()) {

@@ -100,11 +100,11 @@ void PeerTable::admit_now(Session& session, const wire::Hello& hello, Ended& end
   if (!peer.current || !peer.member) peer.current = shared;
   const auto proof = session.connection().proof();
   peer.info.identity = proof ? proof->identity : std::string();
-  session.set_peer(std::make_shared<const PeerIdentity>(
-      PeerIdentity{.name = hello.name,
-                   .rank = peer.info.rank,
-                   .incarnation = hello.incarnation,
-                   .identity = peer.info.identity}));
+  session.set_peer(
+      std::make_shared<const PeerIdentity>(PeerIdentity{.name = hello.name,
+                                                        .rank = peer.info.rank,
+                                                        .incarnation = hello.incarnation,
+                                                        .identity = peer.info.identity}));
   report_connected(session, is_back, hello.name, ended);
   if (session.was_accepted()) end_forgotten(peer, session, ended);
   settle_broken(peer, "the connection broke", ended);

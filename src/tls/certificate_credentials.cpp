@@ -36,7 +36,8 @@ void add_revocations(X509_STORE& store, const std::string& path) {
   }
   const bool at_end = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
   if (count == 0 || !at_end) {
-    refuse_by_openssl("revocations", path, "has no list of revoked certificates (PEM), or a bad one");
+    refuse_by_openssl("revocations", path,
+                      "has no list of revoked certificates (PEM), or a bad one");
   }
   ERR_clear_error();
   X509_STORE_set_flags(&store, X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL);
@@ -85,9 +86,8 @@ class CertificateCredentials final : public Credentials {
     if (!peer.certificate) throw PermissionDenied("the peer has no certificate");
     STACK_OF(X509)* const chain = SSL_get_peer_cert_chain(&ssl);
     if (chain != nullptr) {
-      peer.chain.reset(X509_chain_up_ref(chain), [](STACK_OF(X509) * list) {
-        sk_X509_pop_free(list, &X509_free);
-      });
+      peer.chain.reset(X509_chain_up_ref(chain),
+                       [](STACK_OF(X509) * list) { sk_X509_pop_free(list, &X509_free); });
     }
     CertificateName name = name_of(*peer.certificate);
     const std::string domain = state().name.domain;
@@ -111,11 +111,12 @@ class CertificateCredentials final : public Credentials {
       State loaded = load();
       const std::lock_guard lock(mutex_);
       state_ = std::move(loaded);
-      return News{.line = "loaded the certificates again; this node is " +
-                          state_.name.proof.identity};
+      return News{.line =
+                      "loaded the certificates again; this node is " + state_.name.proof.identity};
     } catch (const Error& error) {
-      return News{.line = std::string(error.what()) + "; the certificates loaded before stay in use",
-                  .is_bad = true};
+      return News{
+          .line = std::string(error.what()) + "; the certificates loaded before stay in use",
+          .is_bad = true};
     }
   }
 

@@ -37,8 +37,9 @@ std::string shown(std::string_view name) { return "'" + escaped(name, kMostShown
                          "; expected spiffe://DOMAIN/job/JOB/node/NAME");
 }
 [[noreturn]] void refuse_dns(std::string_view dns, const std::string& why) {
-  throw PermissionDenied("the certificate's DNS name " + shown(dns) + ' ' + why +
-                         "; expected a name such as worker1.example.org; for several nodes, use a URI");
+  throw PermissionDenied(
+      "the certificate's DNS name " + shown(dns) + ' ' + why +
+      "; expected a name such as worker1.example.org; for several nodes, use a URI");
 }
 [[noreturn]] void refuse_certificate(const std::string& why) {
   throw PermissionDenied("the certificate " + why +

@@ -13,7 +13,8 @@ namespace batchrpc::tls {
 /// Who a certificate is for, by its subject alternative names (RFC 5280, 4.2.1.6). It has exactly
 /// one of these, and no other URI or DNS name:
 ///
-/// - a URI `spiffe://DOMAIN/job/JOB/node/NAME` (a SPIFFE ID; JOB and NAME are percent-decoded). In JOB
+/// - a URI `spiffe://DOMAIN/job/JOB/node/NAME` (a SPIFFE ID; JOB and NAME are percent-decoded). In
+/// JOB
 ///   and in NAME, `*` stands for any characters; an encoded `*` or `?` is refused;
 /// - a DNS name: the node's name, in lower case, of any job. It has no wildcard.
 ///

@@ -66,9 +66,10 @@ class Credentials {
 [[nodiscard]] std::shared_ptr<Credentials> certificate_credentials(const SecurityOptions& options,
                                                                    const Owner& owner);
 
-/// The name of the contexts that sessions belong to. Without it OpenSSL refuses the pre-shared key of
-/// a peer from which it would demand a certificate otherwise.
-inline constexpr std::array<unsigned char, 8> kSessionContext{'b', 'a', 't', 'c', 'h', 'r', 'p', 'c'};
+/// The name of the contexts that sessions belong to. Without it OpenSSL refuses the pre-shared key
+/// of a peer from which it would demand a certificate otherwise.
+inline constexpr std::array<unsigned char, 8> kSessionContext{'b', 'a', 't', 'c',
+                                                              'h', 'r', 'p', 'c'};
 
 /// Returns a context for TLS 1.3 without tickets, early data, compression and renegotiation, which
 /// demands a valid certificate of the peer and trusts no authority yet.

@@ -61,8 +61,8 @@ void derive(std::string_view token, std::string_view purpose, std::span<unsigned
       OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_KEY, secret.data(), secret.size()),
       OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_INFO, info.data(), info.size()),
       OSSL_PARAM_construct_end()};
-  const bool good = context && EVP_KDF_derive(context.get(), out.data(), out.size(),
-                                              parameters.data()) == 1;
+  const bool good =
+      context && EVP_KDF_derive(context.get(), out.data(), out.size(), parameters.data()) == 1;
   OPENSSL_cleanse(secret.data(), secret.size());
   if (!good) throw std::bad_alloc();
 }

@@ -27,8 +27,8 @@ void check(const SecurityOptions& options) {
         "NodeOptions::security has a token_file and a certificate; all nodes of a group use one of "
         "them");
   }
-  const bool has_others = !options.key.empty() || !options.authority.empty() ||
-                          !options.revocations.empty();
+  const bool has_others =
+      !options.key.empty() || !options.authority.empty() || !options.revocations.empty();
   if (has_certificate ? options.key.empty() || options.authority.empty() : has_others) {
     throw InvalidArgument(
         "NodeOptions::security needs certificate, key and authority together; revocations may be "

@@ -12,8 +12,9 @@
 
 namespace batchrpc::tls {
 
-/// The stream below a TLS stream, and encrypted bytes that it has not taken yet. One thread at a time
-/// writes, and holds the lock. Owned by shared pointers: handlers that wait refer to it weakly.
+/// The stream below a TLS stream, and encrypted bytes that it has not taken yet. One thread at a
+/// time writes, and holds the lock. Owned by shared pointers: handlers that wait refer to it
+/// weakly.
 class Outlet : public std::enable_shared_from_this<Outlet> {
  public:
   enum class Sent : unsigned char { all, blocked, failed };

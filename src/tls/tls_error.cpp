@@ -48,7 +48,8 @@ std::string packed_message(unsigned long code) {  // NOLINT(google-runtime-int):
     case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE:
     case SSL_R_TLSV1_ALERT_DECRYPT_ERROR:
     case SSL_R_TLSV1_ALERT_UNKNOWN_PSK_IDENTITY:
-      return "the peer refuses this node's token, job or certificate; give all nodes of a group the "
+      return "the peer refuses this node's token, job or certificate; give all nodes of a group "
+             "the "
              "same token file and NodeOptions::job, or certificates of one authority";
     case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
       return "the peer says that this node's certificate has expired";

@@ -23,8 +23,8 @@ enum class TlsError {
 /// Returns the error code for `error`; its message is a sentence for people.
 [[nodiscard]] std::error_code make_error_code(TlsError error) noexcept;
 
-/// Returns the error code for the result of an operation of `ssl` that has failed. Empties the error
-/// queue of this thread.
+/// Returns the error code for the result of an operation of `ssl` that has failed. Empties the
+/// error queue of this thread.
 [[nodiscard]] std::error_code take_error(SSL& ssl, int result) noexcept;
 
 }  // namespace batchrpc::tls

@@ -64,7 +64,8 @@ bool TlsSecurity::make_room() {
   {
     const std::lock_guard lock(mutex_);
     const auto is_accepted = [](const auto& entry) { return entry.second.accepted; };
-    if (std::count_if(under_way_.begin(), under_way_.end(), is_accepted) < kMostAccepted) return true;
+    if (std::count_if(under_way_.begin(), under_way_.end(), is_accepted) < kMostAccepted)
+      return true;
     const auto first = std::find_if(under_way_.begin(), under_way_.end(), is_accepted);
     if (parts_.loop->now() - first->second.since <= kOwnTime) return false;
     oldest = first->second.handshake;
@@ -93,12 +94,13 @@ void TlsSecurity::begin(std::unique_ptr<Stream> stream, bool accepted, TimePoint
   {
     const std::lock_guard lock(mutex_);
     const Number number = next_++;
-    handshake = std::make_shared<Handshake>(
-        parts_.loop, std::move(own), std::move(stream), accepted,
-        [weak = weak_from_this(), number,
-         handler = std::move(handler)](Handshake::Outcome outcome) mutable {
-          if (const auto self = weak.lock()) self->finished(number, std::move(outcome), handler);
-        });
+    handshake =
+        std::make_shared<Handshake>(parts_.loop, std::move(own), std::move(stream), accepted,
+                                    [weak = weak_from_this(), number, handler = std::move(handler)](
+                                        Handshake::Outcome outcome) mutable {
+                                      if (const auto self = weak.lock())
+                                        self->finished(number, std::move(outcome), handler);
+                                    });
     const TimerId timer = parts_.loop->schedule(deadline, [weak = std::weak_ptr(handshake)] {
       if (const auto late = weak.lock()) late->give_up(std::make_error_code(std::errc::timed_out));
     });

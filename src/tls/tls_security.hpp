@@ -21,8 +21,7 @@ namespace batchrpc::tls {
 
 /// Secures streams by TLS 1.3 (docs/security.md). At most 64 accepted handshakes are under way, for
 /// 5 s each. When all places are taken, one that is older than a second loses its place.
-class TlsSecurity final : public StreamSecurity,
-                          public std::enable_shared_from_this<TlsSecurity> {
+class TlsSecurity final : public StreamSecurity, public std::enable_shared_from_this<TlsSecurity> {
  public:
   /// Makes the credentials when they are first needed. Throws InvalidArgument.
   using MakeCredentials = std::function<std::shared_ptr<Credentials>()>;
@@ -39,8 +38,7 @@ class TlsSecurity final : public StreamSecurity,
   ~TlsSecurity() override;
 
   [[nodiscard]] std::string refusal(bool beyond_this_host) const override;
-  void connect(std::unique_ptr<Stream> stream, TimePoint deadline,
-               ConnectHandler handler) override;
+  void connect(std::unique_ptr<Stream> stream, TimePoint deadline, ConnectHandler handler) override;
   void accept(std::unique_ptr<Stream> stream, AcceptHandler handler) override;
 
  private:

@@ -232,8 +232,7 @@ std::error_code TlsStream::encrypt(std::span<const std::span<const std::byte>> b
     }
     ERR_clear_error();
     std::size_t written = 0;
-    const int result =
-        SSL_write_ex(&records_->ssl(), piece.data(), piece.size(), &written);
+    const int result = SSL_write_ex(&records_->ssl(), piece.data(), piece.size(), &written);
     if (result != 1) return take_error(records_->ssl(), result);
   }
   outlet_->next().swap(records_->output());

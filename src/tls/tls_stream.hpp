@@ -42,9 +42,9 @@ class StreamEnding {
 
 /// A stream over TLS 1.3, above a stream in plain text. The handshake is over.
 ///
-/// What was encrypted, and what the stream below has not taken, stays in the outlet. The last byte of
-/// it counts as not written until all of it has left. So the caller waits until it can write again,
-/// and meanwhile the outlet sends the rest.
+/// What was encrypted, and what the stream below has not taken, stays in the outlet. The last byte
+/// of it counts as not written until all of it has left. So the caller waits until it can write
+/// again, and meanwhile the outlet sends the rest.
 class TlsStream final : public Stream {
  public:
   TlsStream(std::shared_ptr<Loop> loop, std::unique_ptr<Stream> below,

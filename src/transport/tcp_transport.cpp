@@ -95,20 +95,19 @@ std::unique_ptr<Listener> TcpTransport::listen(const Address& address, AcceptHan
 void TcpTransport::connect(const Address& address, TimePoint deadline, ConnectHandler handler) {
   check(address, AddressUse::connect);
   if (!security_) return connects_->start(address, deadline, std::move(handler));
-  connects_->start(
-      address, deadline,
-      [weak = std::weak_ptr(security_), deadline, handler = std::move(handler)](
-          std::unique_ptr<Stream> stream, std::error_code error) mutable {
-        if (!stream) return handler(nullptr, error);
-        const auto security = weak.lock();
-        if (!security) return;
-        // Only a connection to this host comes from a loopback address.
-        const bool beyond = !TcpAddress::of(stream->local_address()).is_loopback();
-        if (!security->refusal(beyond).empty()) {
-          return handler(nullptr, std::make_error_code(std::errc::permission_denied));
-        }
-        security->connect(std::move(stream), deadline, std::move(handler));
-      });
+  connects_->start(address, deadline,
+                   [weak = std::weak_ptr(security_), deadline, handler = std::move(handler)](
+                       std::unique_ptr<Stream> stream, std::error_code error) mutable {
+                     if (!stream) return handler(nullptr, error);
+                     const auto security = weak.lock();
+                     if (!security) return;
+                     // Only a connection to this host comes from a loopback address.
+                     const bool beyond = !TcpAddress::of(stream->local_address()).is_loopback();
+                     if (!security->refusal(beyond).empty()) {
+                       return handler(nullptr, std::make_error_code(std::errc::permission_denied));
+                     }
+                     security->connect(std::move(stream), deadline, std::move(handler));
+                   });
 }
 
 TransportFactory tcp_transport() {

@@ -146,10 +146,10 @@ TEST_CASE("each kind of certificate that does not hold is refused, and the log s
        "certificate is not valid"},
       {"expired", [](const CertificateFiles& files) { return files.options("worker1", -2h, -1h); },
        "expired"},
-      {"not valid yet", [](const CertificateFiles& files) { return files.options("worker1", 1h, 2h); },
+      {"not valid yet",
+       [](const CertificateFiles& files) { return files.options("worker1", 1h, 2h); },
        "not yet valid"},
-      {"without a name",
-       [](const CertificateFiles& files) { return files.named("worker1", {}); },
+      {"without a name", [](const CertificateFiles& files) { return files.named("worker1", {}); },
        "subject alternative name"},
       {"with the name of a web site",
        [](const CertificateFiles& files) {
