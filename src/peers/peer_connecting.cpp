@@ -149,11 +149,11 @@ void PeerTable::try_now(const std::string& name, const std::shared_ptr<Session>&
     if (trial == nullptr || trial->next_try != number) return;  // another try has replaced it
     trial->trying = true;
   }
-  try_addresses(name, session, 0, true);
+  try_addresses(name, session, 0, true, {});
 }
 
 void PeerTable::try_addresses(const std::string& name, const std::shared_ptr<Session>& session,
-                              std::size_t index, bool all_refused) {
+                              std::size_t index, bool all_refused, const std::string& why) {
   std::string address;
   TimePoint give_up_at;
   {
@@ -175,7 +175,7 @@ void PeerTable::try_addresses(const std::string& name, const std::shared_ptr<Ses
     connect_failed(name, session, all_refused,
                    index == 0    ? "it has no address that can be reached from here"
                    : all_refused ? "its address refuses connections"
-                                 : "its address cannot be reached");
+                                 : "its address cannot be reached (" + why + ")");
     return;
   }
   if (index == 0) log(LogLevel::debug, "connecting to " + name);
@@ -192,7 +192,7 @@ void PeerTable::try_addresses(const std::string& name, const std::shared_ptr<Ses
       return;
     }
     const bool refused = error == std::errc::connection_refused;
-    try_addresses(name, waiting, index + 1, all_refused && refused);
+    try_addresses(name, waiting, index + 1, all_refused && refused, error.message());
   };
   try {
     TransportSet& transports = *environment_.transports;

@@ -157,7 +157,7 @@ class PeerTable final : public PeerView {
   static Trial* trial_of(Peer* peer, const std::shared_ptr<Session>& session);
   static void end_trial(Peer& peer, const Session& session);
   void try_addresses(const std::string& name, const std::shared_ptr<Session>& session,
-                     std::size_t index, bool all_refused);
+                     std::size_t index, bool all_refused, const std::string& why);
   void connected(const std::string& name, const std::shared_ptr<Session>& session,
                  std::unique_ptr<Stream> stream);
   void connect_failed(const std::string& name, const std::shared_ptr<Session>& session,

@@ -55,6 +55,7 @@ std::string json_of(const Node& node, const NodeMetrics& metrics, bool recording
     json.begin_object();
     json.member("name", peer.name);
     json.member("incarnation", std::to_string(peer.incarnation));
+    json.member("identity", peer.identity);
     json.member("last_error", peer.last_error);
     json.key("addresses");
     json.begin_array();

@@ -28,17 +28,50 @@ Outlet::Sent Outlet::send() noexcept {
   return Sent::all;
 }
 
-void Outlet::wait_writable(Task handler) {
-  below_->wait_writable([weak = weak_from_this(), handler = std::move(handler)]() mutable {
-    const auto self = weak.lock();
-    if (!self || self->closed_.load(std::memory_order_relaxed)) return;
-    std::unique_lock lock(self->mutex_);
-    const Sent sent = self->send();
-    lock.unlock();
-    if (sent == Sent::blocked) return self->wait_writable(std::move(handler));
-    Task ready = std::move(handler);
-    ready();
+void Outlet::send_later() {
+  {
+    const std::lock_guard lock(waiting_);
+    if (closed_ || std::exchange(waits_, true)) return;
+  }
+  loop_->post([weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->wait_below();
   });
+}
+
+void Outlet::wait_writable(Task handler) {
+  {
+    const std::lock_guard lock(waiting_);
+    handler_ = std::move(handler);
+    if (std::exchange(waits_, true)) return;
+  }
+  wait_below();
+}
+
+void Outlet::wait_below() {
+  below_->wait_writable([weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->on_writable();
+  });
+}
+
+void Outlet::on_writable() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (send() == Sent::blocked) return wait_below();
+  }
+  Task ready;
+  {
+    const std::lock_guard lock(waiting_);
+    waits_ = false;
+    std::swap(ready, handler_);
+  }
+  if (ready) ready();
+}
+
+void Outlet::close() noexcept {
+  Task dropped;  // destroyed without the lock
+  const std::lock_guard lock(waiting_);
+  closed_ = true;
+  std::swap(dropped, handler_);
 }
 
 }  // namespace batchrpc::tls

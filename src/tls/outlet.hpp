@@ -5,9 +5,11 @@
 #include <memory>
 #include <mutex>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "batchrpc/base/function.hpp"
+#include "batchrpc/transport/loop.hpp"
 #include "batchrpc/transport/stream.hpp"
 
 namespace batchrpc::tls {
@@ -19,7 +21,8 @@ class Outlet : public std::enable_shared_from_this<Outlet> {
  public:
   enum class Sent : unsigned char { all, blocked, failed };
 
-  explicit Outlet(std::unique_ptr<Stream> below) : below_(std::move(below)) {}
+  Outlet(std::shared_ptr<Loop> loop, std::unique_ptr<Stream> below)
+      : loop_(std::move(loop)), below_(std::move(below)) {}
 
   [[nodiscard]] Stream& below() const noexcept { return *below_; }
   [[nodiscard]] std::mutex& mutex() noexcept { return mutex_; }
@@ -39,16 +42,26 @@ class Outlet : public std::enable_shared_from_this<Outlet> {
   /// Returns the number of bytes that have not left. Any thread.
   [[nodiscard]] std::size_t left() const noexcept { return left_.load(std::memory_order_relaxed); }
 
+  /// Sends the rest when the stream takes it, even if nobody writes again. Any thread.
+  void send_later();
   /// Calls `handler` once, on the loop, when all bytes have left and the stream takes more, or when
-  /// it has failed. So nothing stays here, even if nobody writes again.
+  /// it has failed.
   void wait_writable(Task handler);
-  /// The TLS stream goes: handlers are not called any longer.
-  void close() noexcept { closed_.store(true, std::memory_order_relaxed); }
+  /// The TLS stream goes: a handler that waits is destroyed.
+  void close() noexcept;
 
  private:
+  void wait_below();
+  void on_writable();
+
+  const std::shared_ptr<Loop> loop_;
   const std::unique_ptr<Stream> below_;
-  std::atomic<bool> closed_{false};
   std::atomic<std::size_t> left_{0};  // of bytes_, at its end
+
+  std::mutex waiting_;  // guards the next three
+  Task handler_;
+  bool waits_ = false;  // for the stream below, or is about to
+  bool closed_ = false;
 
   std::mutex mutex_;  // guards what follows
   std::vector<std::byte> bytes_;

@@ -57,7 +57,7 @@ struct TlsStream::Waiting {
 TlsStream::TlsStream(std::shared_ptr<Loop> loop, std::unique_ptr<Stream> below,
                      std::unique_ptr<Records> records, std::shared_ptr<const PeerProof> proof)
     : loop_(std::move(loop)),
-      outlet_(std::make_shared<Outlet>(std::move(below))),
+      outlet_(std::make_shared<Outlet>(loop_, std::move(below))),
       proof_(std::move(proof)),
       waiting_(std::make_shared<Waiting>()),
       ending_(std::make_shared<StreamEnding>(outlet_->below())),
@@ -191,16 +191,18 @@ IoResult TlsStream::try_write(std::span<const std::span<const std::byte>> buffer
   Sent sent = outlet_->send();
   if (sent == Sent::failed) return {.bytes = 0, .error = outlet_->error()};
   if (sent == Sent::blocked || offered == 0) return {};
-  std::size_t taken = std::exchange(owes_, false) ? 1 : 0;
-  while (taken < offered) {
+  std::size_t taken = 0;
+  while (taken < offered && sent == Sent::all) {
     const std::size_t count = std::min(kLot, offered - taken);
     if (const std::error_code error = encrypt(buffers, taken, count)) outlet_->fail(error);
     sent = outlet_->send();
     if (sent == Sent::failed) return {.bytes = 0, .error = outlet_->error()};
     taken += count;
-    if (sent == Sent::all) continue;
-    owes_ = true;
-    return {.bytes = taken - 1, .error = {}};
+  }
+  try {
+    if (sent == Sent::blocked) outlet_->send_later();
+  } catch (const std::bad_alloc&) {  // what is left would stay
+    outlet_->fail(std::make_error_code(std::errc::not_enough_memory));
   }
   return {.bytes = taken, .error = {}};
 }

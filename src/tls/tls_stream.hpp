@@ -88,9 +88,6 @@ class TlsStream final : public Stream {
   std::vector<std::byte> unread_;  // bytes of the stream below that did not fit
   std::error_code read_error_;     // reported after the bytes that came before it
   bool drained_ = false;           // the stream below had less than was asked for
-
-  // Of the thread that writes: whether a byte was encrypted that does not count as written.
-  bool owes_ = false;
 };
 
 }  // namespace batchrpc::tls
