@@ -115,7 +115,7 @@ struct Texts {
 
 void add_options(CLI::App& app, Options& options, Texts& texts) {
   app.set_help_flag("-h,--help", "Print this help and exit");
-  app.add_option("--transport", texts.transports, "tcp,unix,inproc (all)");
+  app.add_option("--transport", texts.transports, "tcp,tls,unix,inproc (all)");
   app.add_option("--case", texts.cases, "payload64,scalars3 (both)");
   app.add_option("--in-flight", texts.shapes,
                  "Calls in flight: N, or connections x N each (1,64,256,64x1)");

@@ -27,7 +27,8 @@ enum class Role : unsigned char {
 };
 
 struct Options {
-  std::vector<Transport> transports{Transport::tcp, Transport::unix_socket, Transport::inproc};
+  std::vector<Transport> transports{Transport::tcp, Transport::tls, Transport::unix_socket,
+                                    Transport::inproc};
   std::vector<Case> cases{Case::payload64, Case::scalars3};
   std::vector<Shape> shapes{{1, 1}, {1, 64}, {1, 256}, {64, 1}};
   std::vector<bool> pinned{true, false};

@@ -18,7 +18,7 @@ using batchrpc_benchmarks::SocketKind;
 using batchrpc_benchmarks::throw_errno;
 
 SocketKind kind_of(Transport transport) {
-  return transport == Transport::tcp ? SocketKind::tcp : SocketKind::unix_socket;
+  return transport == Transport::unix_socket ? SocketKind::unix_socket : SocketKind::tcp;
 }
 
 /// A blocking socket, so that send() waits for room itself.

@@ -17,7 +17,12 @@ batchrpc::NodeOptions node_options(Transport transport,
   batchrpc::NodeOptions options;
   options.join_timeout = kPatience;
   if (network) options.transports = {batchrpc::inproc_transport(std::move(network))};
-  if (transport == Transport::tcp) options.transports = {batchrpc::tcp_transport()};
+  if (transport == Transport::tcp || transport == Transport::tls)
+    options.transports = {batchrpc::tcp_transport()};
+  if (transport == Transport::tcp) {
+    options.security.insecure = true;
+    options.logging.level = batchrpc::LogLevel::error;  // it would warn that it is insecure
+  }
   if (transport == Transport::unix_socket) options.transports = {batchrpc::unix_transport()};
   return options;
 }

@@ -16,7 +16,7 @@ METRICS = (
 def add_options(group):
     group.add_argument("--in-flight", type=numbers, help="calls in flight (1,64)")
     group.add_argument(
-        "--transport", type=choices("tcp", "unix"), default=["tcp", "unix"], help="(tcp,unix)"
+        "--transport", type=choices("tcp", "tls", "unix"), default=["tcp", "unix"], help="(tcp,unix)"
     )
     group.add_argument("--seconds", type=seconds, help="counted per round (1)")
     group.add_argument("--one-cpu", action="store_true", help="all processes on one CPU")
@@ -75,7 +75,7 @@ def make_cases(options):
             work += ["--seconds", length]
             jobs = [Job(ours, [command], read_ours)]
             jobs += wire_peers.jobs(options, transport, work, read_peer, prefix)
-            where = "over TCP" if transport == "tcp" else "by Unix sockets or shared memory"
+            where = {"tcp": "over TCP", "tls": "over TCP (batchrpc by TLS)"}.get(transport, "by Unix sockets or shared memory")
             cases.append(Case(f"{in_flight} in flight, {where}", METRICS, jobs))
     return cases
 

@@ -18,7 +18,7 @@ def add_options(group):
     group.add_argument("--mode", type=choices("echo", "push"), default=["echo", "push"])
     group.add_argument("--bytes", type=sizes, help="tensor sizes, such as 64K (1M,64M)")
     group.add_argument(
-        "--transport", type=choices("tcp", "unix"), default=["tcp", "unix"], help="(tcp,unix)"
+        "--transport", type=choices("tcp", "tls", "unix"), default=["tcp", "unix"], help="(tcp,unix)"
     )
     group.add_argument("--window", type=number, help="calls (1 of echoes, 8 of pushes)")
     group.add_argument("--seconds", type=seconds, help="measured per round (1)")
@@ -71,7 +71,7 @@ def _case(options, mode, size, transport):
     work = ["--mode", mode, "--bytes", size, "--in-flight", window, "--seconds", length]
     jobs = [Job(ours, [command], read_ours)]
     jobs += wire_peers.jobs(options, transport, work, read_peer)
-    where = "over TCP" if transport == "tcp" else "by Unix sockets or shared memory"
+    where = {"tcp": "over TCP", "tls": "over TCP (batchrpc by TLS)"}.get(transport, "by Unix sockets or shared memory")
     title = f"{mode}, {size_in_words(size)}, {window} in flight, {where}"
     return Case(title, METRICS, jobs)
 

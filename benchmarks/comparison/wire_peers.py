@@ -23,7 +23,7 @@ def jobs(options, transport, work, read, prefix=()):
     found = []
     for name, program, packages, local, ways in BUILT:
         path, requirement = systems.built_peer(program, packages)
-        same = [*work, "--transport", "tcp" if transport == "tcp" else local, "--json", REPORT]
+        same = [*work, "--transport", local if transport == "unix" else "tcp", "--json", REPORT]
         commands = [systems.words(*prefix, path, *way, *same) for way in ways]
         found.append(_job(name, requirement, commands, read))
     found.append(_torch(options, transport, work, read, prefix))
@@ -34,7 +34,7 @@ def _torch(options, transport, work, read, prefix):
     """TorchScript or Python; and on one machine shared memory, for which its threads wait
     actively, or TCP. Which is best depends on the work and on the machine."""
     ways = [("script", "tcp"), ("python", "tcp")]
-    if transport != "tcp":
+    if transport == "unix":
         ways = [("script", "shm"), ("python", "shm"), *ways]
     commands = [
         systems.words(

@@ -11,8 +11,8 @@
 namespace tensor_benchmark {
 
 batchrpc_benchmarks::SocketKind socket_kind(Transport transport) {
-  return transport == Transport::tcp ? batchrpc_benchmarks::SocketKind::tcp
-                                     : batchrpc_benchmarks::SocketKind::unix_socket;
+  return transport == Transport::unix_socket ? batchrpc_benchmarks::SocketKind::unix_socket
+                                             : batchrpc_benchmarks::SocketKind::tcp;
 }
 
 int run_child(const Options& options) {

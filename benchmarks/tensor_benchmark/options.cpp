@@ -38,7 +38,8 @@ const Words<Mode>& modes() {
   return words;
 }
 const Words<Transport>& transports() {
-  static const auto words = by_name({Transport::tcp, Transport::unix_socket, Transport::inproc});
+  static const auto words =
+      by_name({Transport::tcp, Transport::tls, Transport::unix_socket, Transport::inproc});
   return words;
 }
 const Words<Receive>& receives() {
@@ -70,7 +71,7 @@ void add_options(CLI::App& app, Options& options, Texts& texts) {
   app.add_option("--mode", texts.modes, "echo,push (both)");
   app.add_option("--bytes", texts.bytes,
                  "Tensor sizes from 512 to 1G, multiples of 8 (1K,64K,1M,16M,64M,256M)");
-  app.add_option("--transport", texts.transports, "tcp,unix,inproc (all)");
+  app.add_option("--transport", texts.transports, "tcp,tls,unix,inproc (all)");
   app.add_option("--window", texts.windows, "Calls in flight (1 for echoes, 8 for pushes)");
   app.add_option("--contiguous", texts.contiguous,
                  "yes,no: a dense tensor, a transposed view (both)");

@@ -19,7 +19,8 @@ enum class Role : unsigned char {
 struct Options {
   std::vector<Mode> modes{Mode::echo, Mode::push};
   std::vector<std::uint64_t> bytes{1 << 10, 64 << 10, 1 << 20, 16 << 20, 64 << 20, 256 << 20};
-  std::vector<Transport> transports{Transport::tcp, Transport::unix_socket, Transport::inproc};
+  std::vector<Transport> transports{Transport::tcp, Transport::tls, Transport::unix_socket,
+                                    Transport::inproc};
   std::vector<int> windows{};  ///< empty: 1 for echoes, 8 for pushes
   std::vector<bool> contiguous{true, false};
   std::vector<bool> pinned{false};

@@ -29,6 +29,10 @@ class Writer {
            std::to_string(
                node.incarnation));  // a string, because JavaScript's numbers are too small for it
     member("uptime_ns", node.uptime);
+    if (node.certificate_time_left) {
+      member("certificate_time_left_ns",
+             std::chrono::duration_cast<Duration>(*node.certificate_time_left));
+    }
     calls("made", node.made);
     calls("answered", node.answered);
     member("retries", node.retries);

@@ -58,6 +58,11 @@ class Exposition {
                  {"rank", std::to_string(node_.rank)},
                  {"incarnation", std::to_string(node_.incarnation)}},
                 std::uint64_t{1});
+    if (node_.certificate_time_left) {
+      gauge("batchrpc_certificate_time_left_seconds",
+            "How long the node's certificate is still valid; negative once it has expired.",
+            static_cast<double>(node_.certificate_time_left->count()));
+    }
     gauge("batchrpc_uptime_seconds", "Time since the node was created.", seconds(node_.uptime));
     gauge("batchrpc_pending_calls", "Outgoing calls that wait for an answer.", node_.pending);
     gauge("batchrpc_answering_calls", "Incoming calls that run on workers or complete later.",

@@ -134,7 +134,8 @@ void GroupMembership::root_did_not_answer(const Session& session, const Result<M
                         root.message() + session.connection().offence());
   }
   address_.forget_nearer();
-  retry(root.code() == ErrorCode::timed_out ? "no batchrpc node answers there" : root.message());
+  if (root.code() != ErrorCode::timed_out) failure_ = root.message();
+  retry(failure_.empty() ? "no batchrpc node answers there" : failure_);
 }
 
 void GroupMembership::root_answered(const std::shared_ptr<Session>& session,

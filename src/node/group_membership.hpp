@@ -66,6 +66,7 @@ class GroupMembership final : public std::enable_shared_from_this<GroupMembershi
   NodeCore& core_;
   const std::shared_ptr<Promise<void>> joining_;
   RootAddress address_;
+  std::string failure_{};  // why the root was not reached, last; empty: nobody answered
   JoinPace pace_;
   bool joined_ = false;
 

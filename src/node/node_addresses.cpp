@@ -13,6 +13,11 @@ namespace {
 
 std::shared_ptr<StreamSecurity> security_of(const NodeOptions& options,
                                             const std::shared_ptr<Loop>& loop, const Log& log) {
+  if (options.security.insecure && !options.transports.empty()) {
+    log.warning(
+        "NodeOptions::security.insecure is set: TCP connections are neither encrypted nor "
+        "authenticated");
+  }
 #ifdef BATCHRPC_HAS_TLS
   return tls::make_security(options.security, {.name = options.name, .job = options.job}, loop,
                             log);
@@ -28,12 +33,13 @@ NodeAddresses::NodeAddresses(const NodeOptions& options, const NodeIdentity& ide
     : options_(options),
       identity_(identity),
       host_(host_identity()),
+      security_(security_of(options, loop, log)),
       transports_(options.transports,
                   TransportContext{.loop = loop,
                                    .node = options.name,
                                    .incarnation = identity.number_for_addresses(),
                                    .log = log,
-                                   .security = security_of(options, loop, log)}),
+                                   .security = security_}),
       listening_(options, transports_) {
   check_addresses(options, transports_);
 }

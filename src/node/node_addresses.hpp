@@ -1,6 +1,8 @@
 #pragma once
 
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +29,11 @@ class NodeAddresses {
   [[nodiscard]] Listening& listening() noexcept { return listening_; }
   [[nodiscard]] const Listening& listening() const noexcept { return listening_; }
 
+  /// As StreamSecurity.
+  [[nodiscard]] std::optional<std::chrono::seconds> certificate_time_left() const {
+    return security_ ? security_->certificate_time_left() : std::nullopt;
+  }
+
   /// Returns the node as it introduces itself to its group.
   [[nodiscard]] Member self() const;
   /// Returns the addresses by which this node can reach the member, the best first.
@@ -41,6 +48,7 @@ class NodeAddresses {
   const NodeOptions& options_;
   const NodeIdentity& identity_;
   const std::string host_;
+  const std::shared_ptr<StreamSecurity> security_;  // null: insecure
   TransportSet transports_;
   Listening listening_;
 };

@@ -56,7 +56,8 @@ NodeCore::NodeCore(NodeOptions options)
       group_(std::make_shared<Group>(*this)),
       waits_(name(), loop(), *peers_),
       handlers_(log_),
-      tick_(loop(), options_.liveness.ping_after) {
+      tick_(loop(), options_.liveness.ping_after),
+      denied_look_(loop(), std::chrono::seconds(1)) {
   for (const detail::FunctionKind& kind : detail::object_kinds())
     functions_.add_kind(kind);
 }
@@ -79,6 +80,9 @@ Future<std::shared_ptr<NodeCore>> NodeCore::start(const std::shared_ptr<NodeCore
     core->peers_->add(itself, {own});
     if (is_root) listening.listen_for_peers(std::nullopt);
     core->tick_.start([node = core.get()] { node->tick(); }, core);
+    if (!core->options_.security.denied.empty()) {
+      core->denied_look_.start([node = core.get()] { node->peers_->look_at_denied(); }, core);
+    }
     Future<void> ready = is_root ? core->group_->gather() : core->group_->join();
     return std::move(ready).then([core](const Result<void>& result) {
       if (!result) {
@@ -231,6 +235,7 @@ NodeMetrics NodeCore::metrics() const {
   metrics.name = name();
   metrics.rank = rank();
   metrics.incarnation = incarnation();
+  metrics.certificate_time_left = addresses_.certificate_time_left();
   metrics.parked = calls_->parked();
   metrics.workers = threads_.own_workers();
   if (const auto queue = calls_->queue_metrics()) metrics.queue = *queue;

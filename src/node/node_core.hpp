@@ -145,6 +145,7 @@ class NodeCore final : public SessionHost, public LocalNode {
   ChangeHandlers handlers_;
   NodeExtensions extensions_;
   RepeatedTask tick_;
+  RepeatedTask denied_look_;
   std::atomic<bool> stopping_{false};
 };
 

@@ -87,6 +87,7 @@ class NodeCore::Shutdown {
     core_->extensions_.close_status_page();
     core_->addresses_.listening().stop();
     core_->tick_.stop();
+    core_->denied_look_.stop();
     core_->payload_memory()->close();
   }
 

@@ -7,6 +7,33 @@
 // How a peer is admitted after its hello. Only the root admits nodes that it does not know. Each
 // other node waits until the root introduces them.
 namespace batchrpc {
+namespace {
+
+std::string denied_text(const std::string& name) {
+  return "the node '" + name + "' may not connect (NodeOptions::security.denied)";
+}
+
+}  // namespace
+
+void PeerTable::look_at_denied() {
+  Ended ended;
+  try {
+    const std::lock_guard lock(mutex_);
+    if (closed_ || !denied_.look()) return;
+    for (auto& [name, peer] : peers_) {
+      if (!denied_.contains(name) || (peer.sessions.empty() && !peer.current)) continue;
+      const std::string why = denied_text(name);
+      for (const auto& session : peer.sessions) {
+        ended.push_back(
+            [session, why] { session->say_goodbye(ErrorCode::permission_denied, why); });
+      }
+      lose(peer, why, ended);
+    }
+  } catch (const InvalidArgument& error) {
+    log(LogLevel::warning, std::string(error.what()) + "; the list loaded before stays in use");
+  }
+  run(ended);
+}
 
 void PeerTable::address(wire::Hello& hello, std::string_view peer) const {
   const std::lock_guard lock(mutex_);
@@ -36,6 +63,7 @@ bool PeerTable::admit(Session& session, const wire::Hello& hello) {
       throw JoinFailed("the name '" + hello.name + "' is taken by the node of rank " +
                        std::to_string(self_.rank) + "; choose another NodeOptions::name");
     }
+    if (denied_.contains(hello.name)) throw PermissionDenied(denied_text(hello.name));
     const bool is_root = self_.rank == 0;
     if (session.was_accepted()) {
       if (is_root || is_introduced(hello)) {

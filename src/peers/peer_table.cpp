@@ -38,7 +38,8 @@ PeerTable::PeerTable(Environment environment, const NodeOptions& options, PeerId
       self_(std::move(self)),
       number_(next_number()),
       session_ids_(options_.simulation.seed != 0 ? ~self_.incarnation : 0),
-      random_(self_.incarnation) {}
+      random_(self_.incarnation),
+      denied_(options_.security.denied) {}
 
 PeerTable::~PeerTable() = default;
 
@@ -78,8 +79,9 @@ bool PeerTable::add(const Member& member, std::vector<std::string> addresses) {
     if (is_new) hurry(peer);
     for (const auto& session : peer.sessions) {
       if (session->peer()->rank == member.rank) continue;  // else its hello came before the rank
-      session->set_peer(std::make_shared<const PeerIdentity>(PeerIdentity{
-          .name = member.name, .rank = member.rank, .incarnation = member.incarnation}));
+      PeerIdentity known = *session->peer();
+      known.rank = member.rank;
+      session->set_peer(std::make_shared<const PeerIdentity>(std::move(known)));
     }
     if (is_new) {
       ended.push_back([this, info = peer.info] {

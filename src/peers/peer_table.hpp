@@ -16,6 +16,7 @@
 #include "batchrpc/base/export.hpp"
 #include "batchrpc/call/node_options.hpp"
 #include "call/peer_view.hpp"
+#include "peers/deny_list.hpp"
 #include "peers/member.hpp"
 #include "session/log_limits.hpp"
 #include "session/session.hpp"
@@ -76,6 +77,8 @@ class PeerTable final : public PeerView {
 
   /// Called once per ping interval, on the loop.
   void tick();
+  /// Loads the deny list if it has changed, and ends the sessions with its nodes. On the loop.
+  void look_at_denied();
 
   [[nodiscard]] BATCHRPC_EXPORT std::vector<PeerInfo> snapshot() const;
   /// The unfinished work with a peer.
@@ -251,6 +254,7 @@ class PeerTable final : public PeerView {
   RandomBits session_ids_;             // peers must not guess them
   std::mt19937_64 random_;
   std::uint64_t tries_ = 0;  // the number of tries that were planned
+  DenyList denied_;
   bool closed_ = false;
 };
 

@@ -120,6 +120,15 @@ class CertificateCredentials final : public Credentials {
     }
   }
 
+  [[nodiscard]] std::optional<std::chrono::seconds> time_left() const override {
+    const ContextPtr context = state().context;
+    int days = 0;
+    int seconds = 0;
+    const X509* const own = SSL_CTX_get0_certificate(context.get());
+    if (ASN1_TIME_diff(&days, &seconds, nullptr, X509_get0_notAfter(own)) != 1) return std::nullopt;
+    return std::chrono::hours(24) * days + std::chrono::seconds(seconds);
+  }
+
   [[nodiscard]] std::optional<TlsError> check_again(const ProvenPeer& peer) const override {
     if (X509_cmp_current_time(X509_get0_notAfter(peer.certificate.get())) <= 0)
       return TlsError::expired;

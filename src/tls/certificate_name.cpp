@@ -126,8 +126,7 @@ std::array<std::string_view, 5> segments_of(std::string_view path, std::size_t& 
 void require_label(std::string_view dns, std::string_view label) {
   if (label.empty()) refuse_dns(dns, "has an empty label");
   if (label.size() > kMostLabelBytes) refuse_dns(dns, "has a label of more than 63 bytes");
-  if (label.find('*') != std::string_view::npos)
-    refuse_dns(dns, "has a wildcard");
+  if (label.find('*') != std::string_view::npos) refuse_dns(dns, "has a wildcard");
   const auto may_be = [](char c) { return is_lower_or_digit(lower_of(c)) || c == '-' || c == '_'; };
   if (!std::all_of(label.begin(), label.end(), may_be))
     refuse_dns(dns, "has other characters than letters, digits, '-', '_' and dots");

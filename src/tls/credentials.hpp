@@ -3,6 +3,7 @@
 #include <openssl/ssl.h>
 
 #include <array>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -49,6 +50,11 @@ class Credentials {
     bool is_bad = false;
   };
   [[nodiscard]] virtual std::optional<News> look() { return std::nullopt; }
+
+  /// As StreamSecurity::certificate_time_left().
+  [[nodiscard]] virtual std::optional<std::chrono::seconds> time_left() const {
+    return std::nullopt;
+  }
 
   /// Returns why a peer that was proved is not trusted any longer; empty if it is.
   [[nodiscard]] virtual std::optional<TlsError> check_again(const ProvenPeer& /*peer*/) const {

@@ -17,7 +17,9 @@ constexpr Duration kLookPause = std::chrono::seconds(1);
 
 }  // namespace
 
-TlsSecurity::TlsSecurity(Parts parts) : parts_(std::move(parts)) {}
+TlsSecurity::TlsSecurity(Parts parts) : parts_(std::move(parts)) {
+  if (parts_.can_change) credentials_ = parts_.make_credentials();
+}
 
 TlsSecurity::~TlsSecurity() {
   for (const auto& [number, entry] : under_way_) {
@@ -33,6 +35,11 @@ std::string TlsSecurity::refusal(bool beyond_this_host) const {
          "NodeOptions::security.token_file (make it by: batchrpc-keys token FILE); certificates "
          "(NodeOptions::security.certificate, key and authority); or, on a network that you trust "
          "entirely, NodeOptions::security.insecure = true";
+}
+
+std::optional<std::chrono::seconds> TlsSecurity::certificate_time_left() const {
+  const std::lock_guard lock(mutex_);
+  return credentials_ ? credentials_->time_left() : std::nullopt;
 }
 
 std::shared_ptr<Credentials> TlsSecurity::credentials() {

@@ -38,6 +38,7 @@ class TlsSecurity final : public StreamSecurity, public std::enable_shared_from_
   ~TlsSecurity() override;
 
   [[nodiscard]] std::string refusal(bool beyond_this_host) const override;
+  [[nodiscard]] std::optional<std::chrono::seconds> certificate_time_left() const override;
   void connect(std::unique_ptr<Stream> stream, TimePoint deadline, ConnectHandler handler) override;
   void accept(std::unique_ptr<Stream> stream, AcceptHandler handler) override;
 
@@ -71,7 +72,7 @@ class TlsSecurity final : public StreamSecurity, public std::enable_shared_from_
   LogLimit failures_;
   const std::shared_ptr<OffLoop> threads_ = std::make_shared<OffLoop>();
 
-  std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards what follows
   std::shared_ptr<Credentials> credentials_;
   std::map<Number, UnderWay> under_way_;  // the oldest first
   Number next_ = 1;

@@ -68,7 +68,7 @@ batchrpc_examples::ProcessExit run_program(const std::string& arguments, const T
 
 TEST_CASE("call_benchmark measures everything by default, and what is named otherwise") {
   const Options all = parse({});
-  CHECK(all.transports.size() == 3);
+  CHECK(all.transports.size() == 4);
   CHECK((all.shapes == std::vector<Shape>{{1, 1}, {1, 64}, {1, 256}, {64, 1}}));
   CHECK(all.rounds == 5);
 

@@ -74,7 +74,7 @@ ChildProcess start(const std::string& arguments, const Folder& folder) {
 TEST_CASE("tensor_benchmark measures everything by default, and what is named otherwise") {
   const Options all = parse({});
   CHECK(all.modes.size() == 2);
-  CHECK(all.transports.size() == 3);
+  CHECK(all.transports.size() == 4);
   CHECK(all.bytes.front() == 1024);
   CHECK(all.bytes.back() == 256 << 20);
   CHECK(all.windows_of(Mode::echo) == std::vector<int>{1});

@@ -128,10 +128,9 @@ TEST_CASE("beyond loopback a node without a token refuses to start, and names th
     INFO(address);
     NodeOptions listening = root_options({});
     listening.listen = address;
-    CHECK_THAT(message_of(listening), Catch::Contains("InvalidArgument") &&
-                                          Catch::Contains("token_file") &&
-                                          Catch::Contains("certificate") &&
-                                          Catch::Contains("insecure"));
+    CHECK_THAT(message_of(listening),
+               Catch::Contains("InvalidArgument") && Catch::Contains("token_file") &&
+                   Catch::Contains("certificate") && Catch::Contains("insecure"));
   }
   NodeOptions joining = root_options({});
   joining.rank = 1;

@@ -153,6 +153,10 @@ struct NodeMetrics {
   std::size_t payload_bytes_in_use = 0;  ///< memory of large payloads that the program holds
   std::size_t payload_bytes_kept = 0;    ///< memory kept for later payloads
 
+  /// How long the node's certificate is still valid, negative once it has expired; empty: it has
+  /// none.
+  std::optional<std::chrono::seconds> certificate_time_left{};
+
   RRefMetrics rrefs{};                     ///< objects behind remote references
   std::vector<ErrorRecord> last_errors{};  ///< the last 32, oldest first
 };

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <system_error>
 
@@ -38,6 +40,11 @@ struct SecurityOptions {
   /// none is checked. It is loaded again when it changes; connections of revoked nodes then end.
   std::string revocations{};
 
+  /// The path of a file with the names of nodes that may not connect, by whichever transport: one
+  /// on a line, in which `*` stands for any characters; `#` begins a comment. Empty: none. It is
+  /// loaded again when it changes; sessions with these nodes then end.
+  std::string denied{};
+
   /// TCP in plain text, to and from anybody. The node warns once.
   bool insecure = false;
 };
@@ -52,6 +59,12 @@ class BATCHRPC_EXPORT StreamSecurity {
   /// Returns why addresses of other hosts cannot be used, or those of this host, and what to do;
   /// empty if they can.
   [[nodiscard]] virtual std::string refusal(bool beyond_this_host) const = 0;
+
+  /// Returns how long this node's certificate is still valid, negative once it has expired; empty
+  /// if it has none.
+  [[nodiscard]] virtual std::optional<std::chrono::seconds> certificate_time_left() const {
+    return std::nullopt;
+  }
 
   /// Gets the secured stream, or null and why there is none.
   using ConnectHandler =

@@ -1,0 +1,58 @@
+#include "peers/deny_list.hpp"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <fstream>
+#include <utility>
+
+#include "base/glob.hpp"
+#include "batchrpc/base/error.hpp"
+
+namespace batchrpc {
+
+DenyList::DenyList(std::string path) : path_(std::move(path)), stamp_(stamp()) {
+  if (!path_.empty()) load();
+}
+
+bool DenyList::contains(std::string_view name) const noexcept {
+  return std::any_of(patterns_.begin(), patterns_.end(),
+                     [&](const std::string& pattern) { return matches_glob(pattern, name); });
+}
+
+bool DenyList::look() {
+  const Stamp now = stamp();
+  if (path_.empty() || now == stamp_) return false;
+  stamp_ = now;
+  load();
+  return true;
+}
+
+DenyList::Stamp DenyList::stamp() const {
+  struct stat found {};
+  if (::stat(path_.c_str(), &found) != 0) return {};
+  return {.seconds = found.st_mtim.tv_sec,
+          .nanoseconds = found.st_mtim.tv_nsec,
+          .size = found.st_size,
+          .file = found.st_ino};
+}
+
+void DenyList::load() {
+  std::ifstream file(path_);
+  std::vector<std::string> patterns;
+  for (std::string line; std::getline(file, line);) {
+    line.erase(std::min(line.find('#'), line.size()));
+    constexpr std::string_view kSpace = " \t\r";
+    line.erase(line.find_last_not_of(kSpace) + 1);
+    line.erase(0, std::min(line.find_first_not_of(kSpace), line.size()));
+    if (!line.empty()) patterns.push_back(line);
+  }
+  if (!file.eof()) {
+    throw InvalidArgument("NodeOptions::security.denied: " + path_ +
+                          " cannot be read; it is a file with the name of a node, or a pattern, on "
+                          "each line");
+  }
+  patterns_ = std::move(patterns);
+}
+
+}  // namespace batchrpc
