@@ -87,10 +87,14 @@ class CertificateFiles {
 };
 
 /// Credentials by certificates that need not be good for this node.
-inline std::shared_ptr<tls::Credentials> unchecked_credentials(const SecurityOptions& options) {
+/// `version`: of TLS.
+inline std::shared_ptr<tls::Credentials> unchecked_credentials(const SecurityOptions& options,
+                                                               int version = TLS1_3_VERSION) {
   class Unchecked final : public tls::Credentials {
    public:
-    explicit Unchecked(const SecurityOptions& files) : context_(tls::new_context()) {
+    Unchecked(const SecurityOptions& files, int tls) : context_(tls::new_context()) {
+      SSL_CTX_set_min_proto_version(context_.get(), tls);
+      SSL_CTX_set_max_proto_version(context_.get(), tls);
       SSL_CTX_use_certificate_chain_file(context_.get(), files.certificate.c_str());
       SSL_CTX_use_PrivateKey_file(context_.get(), files.key.c_str(), SSL_FILETYPE_PEM);
       SSL_CTX_load_verify_locations(context_.get(), files.authority.c_str(), nullptr);
@@ -104,7 +108,7 @@ inline std::shared_ptr<tls::Credentials> unchecked_credentials(const SecurityOpt
    private:
     const tls::ContextPtr context_;
   };
-  return std::make_shared<Unchecked>(options);
+  return std::make_shared<Unchecked>(options, version);
 }
 
 }  // namespace batchrpc::test
