@@ -280,6 +280,7 @@ std::shared_ptr<Session> PeerTable::find_session(const Session& half_open,
   for (const auto& session : peer->sessions) {
     if (session->id() != hello.session || !session->was_accepted()) continue;
     if (session->peer_secret() != hello.secret) continue;
+    if (!session->is_of_same_identity(half_open.connection())) continue;
     forget_half_open(half_open);
     return session;
   }

@@ -82,6 +82,9 @@ class Session final : public FrameSink, public std::enable_shared_from_this<Sess
   [[nodiscard]] const std::optional<wire::Goodbye>& goodbye() const noexcept { return goodbye_; }
   /// The secret by which the peer proves that it is the one that began the session.
   [[nodiscard]] const Secret& peer_secret() const noexcept { return peer_secret_; }
+  /// Whether a connection has proved what the session's first one has, if that was by a
+  /// certificate.
+  [[nodiscard]] bool is_of_same_identity(const Connection& connection) const;
   /// Whether it was closed because the peer broke the protocol.
   [[nodiscard]] bool broke_protocol() const noexcept { return broke_protocol_; }
   /// Null before the handshake. Thread-safe.

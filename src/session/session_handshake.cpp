@@ -134,10 +134,17 @@ void Session::introduced(const wire::Hello& hello) {
   if (!is_open() && !outgoing_->is_closed()) handle_hello(hello);
 }
 
+bool Session::is_of_same_identity(const Connection& connection) const {
+  const std::string& identity = peer()->identity;
+  const bool is_certified = identity.starts_with("spiffe:") || identity.starts_with("dns:");
+  const auto proof = connection.proof();
+  return !is_certified || (proof && proof->identity == identity);
+}
+
 // Handles the answer to a hello that resumes this session.
 void Session::handle_resumed(const wire::Hello& hello) {
   const bool knows_session = hello.resumed && hello.session == id_;
-  if (!knows_session || hello.secret != peer_secret_) {
+  if (!knows_session || hello.secret != peer_secret_ || !is_of_same_identity(link_->connection())) {
     const bool restarted = hello.incarnation != peer()->incarnation;
     const std::string why = restarted       ? "it was restarted"
                             : knows_session ? "another node answers at its address"

@@ -65,7 +65,7 @@ long bio_control(BIO* /*bio*/, int command, long /*number*/, void* /*pointer*/) 
 }
 
 BIO_METHOD* bio_method() {
-  static const std::unique_ptr<BIO_METHOD, Freed> method([] {
+  static BIO_METHOD* const method = [] {  // stays: threads may use it until the program ends
     BIO_METHOD* const made =
         BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "socket of a status page");
     if (made != nullptr) {
@@ -74,8 +74,8 @@ BIO_METHOD* bio_method() {
       BIO_meth_set_ctrl(made, bio_control);
     }
     return made;
-  }());
-  return method.get();
+  }();
+  return method;
 }
 
 class TlsChannel final : public Channel {

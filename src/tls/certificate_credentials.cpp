@@ -129,9 +129,10 @@ class CertificateCredentials final : public Credentials {
     return std::chrono::hours(24) * days + std::chrono::seconds(seconds);
   }
 
-  [[nodiscard]] std::optional<TlsError> check_again(const ProvenPeer& peer) const override {
+  [[nodiscard]] std::error_code check_again(const ProvenPeer& peer, bool anew) const override {
     if (X509_cmp_current_time(X509_get0_notAfter(peer.certificate.get())) <= 0)
       return TlsError::expired;
+    if (!anew) return {};
     using Verification = std::unique_ptr<X509_STORE_CTX, FreeBy<&X509_STORE_CTX_free>>;
     const Verification verification(X509_STORE_CTX_new());
     const ContextPtr context = state().context;
@@ -142,8 +143,8 @@ class CertificateCredentials final : public Credentials {
     }
     const int result = X509_verify_cert(verification.get());
     ERR_clear_error();
-    if (result == 1) return std::nullopt;
-    return TlsError::revoked;
+    if (result == 1) return {};
+    return verify_error(X509_STORE_CTX_get_error(verification.get()));
   }
 
  private:
@@ -163,7 +164,8 @@ class CertificateCredentials final : public Credentials {
     SSL_CTX* const context = made.context.get();
     if (SSL_CTX_use_certificate_chain_file(context, options_.certificate.c_str()) != 1)
       refuse_by_openssl("certificate", options_.certificate, "has no certificate (PEM)");
-    if (SSL_CTX_use_PrivateKey_file(context, options_.key.c_str(), SSL_FILETYPE_PEM) != 1) {
+    if (SSL_CTX_use_PrivateKey_file(context, options_.key.c_str(), SSL_FILETYPE_PEM) != 1 ||
+        SSL_CTX_check_private_key(context) != 1) {
       refuse_by_openssl("key", options_.key,
                         "has no private key (PEM) that belongs to " + options_.certificate);
     }

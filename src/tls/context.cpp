@@ -3,9 +3,37 @@
 #include "tls/credentials.hpp"
 
 namespace batchrpc::tls {
+namespace {
+
+// OpenSSL would ask for the passphrase of a key on the terminal.
+int no_passphrase(char* /*buffer*/, int /*size*/, int /*writes*/, void* /*argument*/) { return -1; }
+
+// Refuses a client whose key share (RFC 8446, 4.2.8) is of no group that nodes use. OpenSSL would
+// ask it for a second hello, whose size nothing limits.
+int check_key_share(SSL* ssl, int* alert, void* /*argument*/) {
+  constexpr unsigned kX25519 = 0x001d;
+  constexpr unsigned kP256 = 0x0017;
+  const unsigned char* bytes = nullptr;
+  std::size_t size = 0;
+  *alert = SSL_AD_HANDSHAKE_FAILURE;
+  if (SSL_client_hello_get0_ext(ssl, TLSEXT_TYPE_key_share, &bytes, &size) != 1) {
+    return SSL_CLIENT_HELLO_SUCCESS;  // not TLS 1.3, which OpenSSL refuses
+  }
+  for (std::size_t at = 2; at + 4 <= size;) {  // behind the size of the list: group, size, key
+    const unsigned group = bytes[at] * 256U + bytes[at + 1];
+    if (group == kX25519 || group == kP256) return SSL_CLIENT_HELLO_SUCCESS;
+    at += 4 + bytes[at + 2] * 256U + bytes[at + 3];
+  }
+  return SSL_CLIENT_HELLO_ERROR;
+}
+
+}  // namespace
 
 ContextPtr new_context() {
-  constexpr std::size_t kMostCertificateBytes = 32 * 1024;
+  constexpr std::size_t kMostCertificateBytes = 8 * 1024;
+  // Nodes may live to the program's end, and their threads use OpenSSL until then.
+  static const int initialized = OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, nullptr);
+  if (initialized != 1) throw std::bad_alloc();
   const ContextPtr context(SSL_CTX_new(TLS_method()), &SSL_CTX_free);
   SSL_CTX* const made = context.get();
   if (made == nullptr) throw std::bad_alloc();
@@ -23,6 +51,8 @@ ContextPtr new_context() {
   SSL_CTX_set_session_cache_mode(made, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_mode(made, SSL_MODE_RELEASE_BUFFERS);
   SSL_CTX_set_max_cert_list(made, kMostCertificateBytes);
+  SSL_CTX_set_default_passwd_cb(made, &no_passphrase);
+  SSL_CTX_set_client_hello_cb(made, &check_key_share, nullptr);
   SSL_CTX_set_verify(made, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
   return context;
 }

@@ -56,9 +56,11 @@ class Credentials {
     return std::nullopt;
   }
 
-  /// Returns why a peer that was proved is not trusted any longer; empty if it is.
-  [[nodiscard]] virtual std::optional<TlsError> check_again(const ProvenPeer& /*peer*/) const {
-    return std::nullopt;
+  /// Returns why a peer that was proved is not trusted any longer; no error if it is. `anew`: also
+  /// checks its certificate against what was loaded since.
+  [[nodiscard]] virtual std::error_code check_again(const ProvenPeer& /*peer*/,
+                                                    bool /*anew*/) const {
+    return {};
   }
 };
 

@@ -10,6 +10,12 @@
 #include "tls/tls_error.hpp"
 
 namespace batchrpc::tls {
+namespace {
+
+// The heads of a client's first record and of the message in it.
+constexpr std::size_t kHelloHead = SSL3_RT_HEADER_LENGTH + SSL3_HM_HEADER_LENGTH;
+
+}  // namespace
 
 Handshake::Handshake(std::shared_ptr<Loop> loop, std::shared_ptr<Credentials> credentials,
                      std::unique_ptr<Stream> below, bool is_server, Done done)
@@ -66,7 +72,8 @@ Handshake::Next Handshake::step() {
     return leaving_.empty() ? receive() : Next::step;
   }
   const std::error_code error = credentials_->explain(ssl, take_error(ssl, result));
-  (void)send();  // an alert, if the stream takes it now
+  const std::span<const std::byte> alert = leaving_;
+  (void)below_->try_write(std::span(&alert, 1));  // if the stream takes it now
   return failed(error);
 }
 
@@ -79,13 +86,35 @@ Handshake::Next Handshake::send() {
 }
 
 Handshake::Next Handshake::receive() {
-  const std::span<std::byte> room = input_;
+  const bool is_hello = is_server_ && hello_bytes_ < kHelloHead;
+  const std::span<std::byte> room = std::span(input_).subspan(is_hello ? hello_bytes_ : 0);
   const IoResult result = below_->try_read(std::span(&room, 1));
   if (result.error) return failed(result.error);
   if (result.end) return failed(TlsError::closed_early);
   if (result.bytes == 0) return Next::read;
-  records_->feed(room.first(result.bytes));
+  if (!is_hello) {
+    records_->feed(room.first(result.bytes));
+    return Next::step;
+  }
+  hello_bytes_ += result.bytes;
+  if (const std::error_code error = check_hello()) return failed(error);
+  if (hello_bytes_ < kHelloHead) return Next::step;
+  records_->feed(std::span(input_).first(hello_bytes_));
   return Next::step;
+}
+
+// OpenSSL would allocate the memory for a hello of 128 KiB as soon as it is announced.
+std::error_code Handshake::check_hello() const {
+  constexpr std::byte kHandshakeRecord{22};
+  constexpr std::byte kClientHello{1};
+  constexpr unsigned kLargestHello = 16 * 1024;
+  if (input_[0] != kHandshakeRecord) return TlsError::not_tls;
+  if (hello_bytes_ < kHelloHead) return {};
+  const auto byte = [this](std::size_t at) { return std::to_integer<unsigned>(input_[at]); };
+  const unsigned record = byte(3) * 256U + byte(4);
+  const unsigned hello = byte(6) * 65536U + byte(7) * 256U + byte(8);
+  if (input_[5] != kClientHello || record < 4 || hello > kLargestHello) return TlsError::not_tls;
+  return {};
 }
 
 Handshake::Next Handshake::finished() {

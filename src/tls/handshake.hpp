@@ -43,6 +43,7 @@ class Handshake : public std::enable_shared_from_this<Handshake> {
   /// Ends it without a call.
   void drop();
 
+  [[nodiscard]] bool is_server() const noexcept { return is_server_; }
   /// The peer, for messages.
   [[nodiscard]] const std::string& description() const noexcept { return description_; }
 
@@ -52,6 +53,7 @@ class Handshake : public std::enable_shared_from_this<Handshake> {
   Next step();
   Next send();
   Next receive();
+  [[nodiscard]] std::error_code check_hello() const;
   Next finished();
   Next failed(std::error_code error, std::string reason = {});
   void report(Outcome outcome);
@@ -66,6 +68,7 @@ class Handshake : public std::enable_shared_from_this<Handshake> {
   std::unique_ptr<Stream> below_;
   std::unique_ptr<Records> records_;
   std::array<std::byte, 4096> input_{};
+  std::size_t hello_bytes_ = 0;  // of a client's first record, until its size is known
   std::vector<std::byte> leaving_;
   bool is_finished_ = false;
 

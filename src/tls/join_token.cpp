@@ -110,18 +110,23 @@ std::string random_digits(std::size_t bytes) {
 }
 
 // Processes that do this at the same time agree on one file: it gets its name when it is complete,
-// and only if no other has that name.
-void make_token_file(const std::string& path) {
+// and only if no other has that name. Returns why it cannot be written; empty if it is there.
+std::string make_token_file(const std::string& path) {
   const std::string draft = path + "." + random_digits(8);
   const File file(::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
                          S_IRUSR | S_IWUSR));
+  if (file.fd() < 0) return error_text(errno);
   const std::string text = random_digits(kLeast) + "\n";
-  const bool written = file.fd() >= 0 && ::write(file.fd(), text.data(), text.size()) ==
-                                             static_cast<ssize_t>(text.size());
-  const bool linked = written && (::link(draft.c_str(), path.c_str()) == 0 || errno == EEXIST);
-  const int error = errno;
-  if (file.fd() >= 0) ::unlink(draft.c_str());
-  if (!linked) throw InvalidArgument("cannot write the token " + path + ": " + error_text(error));
+  std::string why;
+  const ssize_t written = ::write(file.fd(), text.data(), text.size());
+  if (written != static_cast<ssize_t>(text.size())) {
+    why = written < 0 ? error_text(errno) : "the disk is full";
+  } else if (::fsync(file.fd()) != 0 ||
+             (::link(draft.c_str(), path.c_str()) != 0 && errno != EEXIST)) {
+    why = error_text(errno);
+  }
+  ::unlink(draft.c_str());
+  return why;
 }
 
 }  // namespace
@@ -169,12 +174,10 @@ std::string token_of_user() {
   std::string reasons;
   for (const std::string& folder : {home.empty() ? home : home + "/.batchrpc", temporary}) {
     if (folder.empty()) continue;
-    const std::string why = make_folder(folder);
+    std::string why = make_folder(folder);
     const std::string path = folder + "/token";
-    if (why.empty()) {
-      if (::access(path.c_str(), F_OK) != 0) make_token_file(path);
-      return read_token_file(path);
-    }
+    if (why.empty() && ::access(path.c_str(), F_OK) != 0) why = make_token_file(path);
+    if (why.empty()) return read_token_file(path);
     reasons += (reasons.empty() ? "" : "; ") + folder + ": " + why;
   }
   throw InvalidArgument("there is no folder for the token of this user (" + reasons +

@@ -1,6 +1,7 @@
 #include "tls/off_loop.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -14,21 +15,23 @@
 namespace batchrpc::tls {
 
 struct OffLoop::State {
-  std::mutex mutex;  // guards what follows
-  std::condition_variable ended;
+  std::mutex mutex;                 // guards what follows
+  std::condition_variable changed;  // a task was added, a thread has ended, or all must
   std::deque<Task> tasks;
   std::vector<std::thread::id> threads;
+  std::size_t idle = 0;  // the threads that wait for tasks
   bool stopped = false;
 };
 
-OffLoop::OffLoop() : state_(std::make_shared<State>()) {}
+OffLoop::OffLoop() : state_(std::make_shared<State>()) { state_->threads.reserve(kMostThreads); }
 
 OffLoop::~OffLoop() {
   std::deque<Task> dropped;  // destroyed without the lock
   std::unique_lock lock(state_->mutex);
   state_->stopped = true;
   dropped.swap(state_->tasks);
-  state_->ended.wait(lock, [&] {
+  state_->changed.notify_all();
+  state_->changed.wait(lock, [&] {
     const auto others = [](std::thread::id id) { return id != std::this_thread::get_id(); };
     return std::none_of(state_->threads.begin(), state_->threads.end(), others);
   });
@@ -38,7 +41,7 @@ OffLoop::~OffLoop() {
 void OffLoop::post(Task task) {
   {
     const std::lock_guard lock(state_->mutex);
-    if (state_->threads.size() < kMostThreads) {
+    if (state_->idle <= state_->tasks.size() && state_->threads.size() < kMostThreads) {
       const detail::SignalsBlocked blocked;
       try {
         std::thread thread([state = state_] { work(state); });
@@ -49,6 +52,7 @@ void OffLoop::post(Task task) {
     }
     if (!state_->threads.empty()) {
       state_->tasks.push_back(std::move(task));
+      state_->changed.notify_one();
       return;
     }
   }
@@ -57,8 +61,14 @@ void OffLoop::post(Task task) {
 
 // The thread begins while its maker holds the mutex.
 void OffLoop::work(const std::shared_ptr<State>& state) {
+  constexpr std::chrono::seconds kIdleTime(1);
   std::unique_lock lock(state->mutex);
-  while (!state->tasks.empty()) {
+  while (true) {
+    ++state->idle;
+    state->changed.wait_for(lock, kIdleTime,
+                            [&] { return state->stopped || !state->tasks.empty(); });
+    --state->idle;
+    if (state->tasks.empty()) break;
     Task task = std::move(state->tasks.front());
     state->tasks.pop_front();
     lock.unlock();
@@ -67,7 +77,7 @@ void OffLoop::work(const std::shared_ptr<State>& state) {
     lock.lock();
   }
   std::erase(state->threads, std::this_thread::get_id());
-  state->ended.notify_all();
+  state->changed.notify_all();
 }
 
 }  // namespace batchrpc::tls

@@ -6,8 +6,8 @@
 
 namespace batchrpc::tls {
 
-/// Runs tasks on up to two threads of its own, which exist while there are tasks. So handshakes do
-/// not delay the messages of the loop. Thread-safe.
+/// Runs tasks on up to two threads of its own, which exist while there are tasks and for a second
+/// after. So handshakes do not delay the messages of the loop. Thread-safe.
 class OffLoop {
  public:
   static constexpr int kMostThreads = 2;

@@ -34,7 +34,10 @@ void Outlet::send_later() {
     if (closed_ || std::exchange(waits_, true)) return;
   }
   loop_->post([weak = weak_from_this()] {
-    if (const auto self = weak.lock()) self->wait_below();
+    const auto self = weak.lock();
+    if (!self) return;
+    const std::lock_guard lock(self->mutex_);  // no attempt to write is under way
+    self->wait_below();
   });
 }
 
@@ -54,13 +57,13 @@ void Outlet::wait_below() {
 }
 
 void Outlet::on_writable() {
-  {
-    const std::lock_guard lock(mutex_);
-    if (send() == Sent::blocked) return wait_below();
-  }
   Task ready;
   {
-    const std::lock_guard lock(waiting_);
+    // A thread that writes meanwhile waits for the lock. It must find that nothing waits any
+    // longer.
+    const std::lock_guard lock(mutex_);
+    if (send() == Sent::blocked) return wait_below();
+    const std::lock_guard waiting(waiting_);
     waits_ = false;
     std::swap(ready, handler_);
   }

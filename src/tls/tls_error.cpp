@@ -29,10 +29,8 @@ std::string own_message(TlsError error) {
       return "the peer's certificate does not name a node as it must";
     case TlsError::expired:
       return "the peer's certificate has expired";
-    case TlsError::revoked:
-      return "the peer's certificate was revoked, or is not trusted anymore";
-    case TlsError::too_many:
-      return "too many TLS handshakes are under way";
+    case TlsError::floods:
+      return "the peer changes its keys again and again, without reading the answers";
     case TlsError::no_credentials:
       return "this node's token or certificate cannot be used; its log has the reason";
     case TlsError::beyond_this_host:
@@ -44,7 +42,7 @@ std::string own_message(TlsError error) {
 
 // What people can do about the commonest reasons.
 std::string packed_message(unsigned long code) {  // NOLINT(google-runtime-int): OpenSSL's type
-  switch (ERR_GET_REASON(code)) {
+  switch (ERR_GET_LIB(code) == ERR_LIB_SSL ? ERR_GET_REASON(code) : 0) {
     case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE:
     case SSL_R_TLSV1_ALERT_DECRYPT_ERROR:
     case SSL_R_TLSV1_ALERT_UNKNOWN_PSK_IDENTITY:
@@ -97,6 +95,17 @@ std::error_code make_error_code(TlsError error) noexcept {
   return {static_cast<int>(error), category()};
 }
 
+bool is_about_certificates(std::error_code error) noexcept {
+  if (error.category() != category() || error.value() < kPacked) return false;
+  const auto code = static_cast<unsigned>(error.value());
+  if (ERR_GET_LIB(code) != ERR_LIB_SSL) return false;
+  const int reason = ERR_GET_REASON(code);
+  return reason == SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM || reason == SSL_R_NO_SHARED_CIPHER ||
+         reason == SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE;
+}
+
+std::error_code verify_error(int result) noexcept { return {kVerifyResults + result, category()}; }
+
 std::error_code take_error(SSL& ssl, int result) noexcept {
   const int kind = SSL_get_error(&ssl, result);
   const unsigned long packed = ERR_peek_error();  // NOLINT(google-runtime-int): OpenSSL's type
@@ -104,10 +113,10 @@ std::error_code take_error(SSL& ssl, int result) noexcept {
   // NOLINTNEXTLINE(google-runtime-int): OpenSSL's type
   const long verified = SSL_get_verify_result(&ssl);
   if (verified != X509_V_OK && ERR_GET_REASON(packed) == SSL_R_CERTIFICATE_VERIFY_FAILED) {
-    return {kVerifyResults + static_cast<int>(verified), category()};
+    return verify_error(static_cast<int>(verified));
   }
   if (kind == SSL_ERROR_SYSCALL || packed == 0) return TlsError::closed_early;
-  const int reason = ERR_GET_REASON(packed);
+  const int reason = ERR_GET_LIB(packed) == ERR_LIB_SSL ? ERR_GET_REASON(packed) : 0;
   if (reason == SSL_R_BINDER_DOES_NOT_VERIFY) return TlsError::other_token;
   if (is_plain_text(reason) && SSL_is_init_finished(&ssl) == 0) return TlsError::not_tls;
   const int value = static_cast<int>(packed & 0x7fffffffU);

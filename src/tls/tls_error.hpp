@@ -14,14 +14,19 @@ enum class TlsError {
   not_tls,           ///< the peer does not use TLS
   bad_certificate,   ///< the names of the peer's certificate are not as they must be
   expired,           ///< the peer's certificate has expired
-  revoked,           ///< the peer's certificate was revoked, or is not trusted anymore
-  too_many,          ///< too many handshakes are under way
+  floods,            ///< the peer changes its keys again and again
   no_credentials,    ///< the token or the certificates of this node cannot be read
   beyond_this_host,  ///< the peer is on another host, and this node has no token for a group
 };
 
 /// Returns the error code for `error`; its message is a sentence for people.
 [[nodiscard]] std::error_code make_error_code(TlsError error) noexcept;
+
+/// Whether a side that has no certificate was asked for one.
+[[nodiscard]] bool is_about_certificates(std::error_code error) noexcept;
+
+/// Returns the error code for a result of X509_verify_cert() other than X509_V_OK.
+[[nodiscard]] std::error_code verify_error(int result) noexcept;
 
 /// Returns the error code for the result of an operation of `ssl` that has failed. Empties the
 /// error queue of this thread.

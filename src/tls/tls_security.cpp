@@ -5,15 +5,33 @@
 #include <utility>
 
 #include "batchrpc/base/error.hpp"
+#include "batchrpc/transport/tcp_address.hpp"
 #include "tls/tls_error.hpp"
 
 namespace batchrpc::tls {
 namespace {
 
 constexpr std::ptrdiff_t kMostAccepted = 64;
+constexpr std::ptrdiff_t kMostOfOneHost = 32;  // other than this one
 constexpr Duration kHandshakeTime = std::chrono::seconds(5);
 constexpr Duration kOwnTime = std::chrono::seconds(1);  // no other takes its place
 constexpr Duration kLookPause = std::chrono::seconds(1);
+
+constexpr const char* kThisHost = "this host";
+
+bool is_loopback(const Address& address) {
+  return address.scheme() == "tcp" && TcpAddress::of(address).is_loopback();
+}
+
+// The host that an accepted stream comes from.
+std::string host_of(const Stream& stream) {
+  try {
+    const TcpAddress peer = TcpAddress::parse(stream.description());
+    if (!peer.is_loopback()) return peer.host;
+  } catch (const InvalidArgument&) {  // a stream of another kind
+  }
+  return kThisHost;
+}
 
 }  // namespace
 
@@ -50,48 +68,63 @@ std::shared_ptr<Credentials> TlsSecurity::credentials() {
 
 void TlsSecurity::connect(std::unique_ptr<Stream> stream, TimePoint deadline,
                           ConnectHandler handler) {
-  begin(std::move(stream), false, deadline, std::move(handler));
+  // Only a connection to this host comes from a loopback address.
+  if (!parts_.reaches_other_hosts && !is_loopback(stream->local_address())) {
+    const std::error_code error = TlsError::beyond_this_host;
+    report(stream->description(), error.message(), false);
+    return handler(nullptr, error);
+  }
+  begin(std::move(stream), {}, deadline, std::move(handler));
 }
 
 void TlsSecurity::accept(std::unique_ptr<Stream> stream, AcceptHandler handler) {
-  if (!make_room()) {
-    report("refused " + stream->description() + ": " + std::to_string(kMostAccepted) +
-           " TLS handshakes are under way");
+  std::string host = host_of(*stream);
+  if (!make_room(host)) {
+    report(stream->description(), "too many TLS handshakes are under way", true);
     return;
   }
-  begin(std::move(stream), true, parts_.loop->now() + kHandshakeTime,
+  begin(std::move(stream), std::move(host), parts_.loop->now() + kHandshakeTime,
         [handler = std::move(handler)](std::unique_ptr<Stream> secured, std::error_code /*error*/) {
           if (secured) handler(std::move(secured));
         });
 }
 
-// Returns whether there is room for one more accepted handshake.
-bool TlsSecurity::make_room() {
+// Returns whether there is room for one more accepted handshake, with that host.
+bool TlsSecurity::make_room(const std::string& host) {
   std::shared_ptr<Handshake> oldest;
   {
     const std::lock_guard lock(mutex_);
-    const auto is_accepted = [](const auto& entry) { return entry.second.accepted; };
-    if (std::count_if(under_way_.begin(), under_way_.end(), is_accepted) < kMostAccepted)
+    const auto is_accepted = [](const auto& entry) { return !entry.second.accepted_from.empty(); };
+    const auto is_of_host = [&](const auto& entry) { return entry.second.accepted_from == host; };
+    const bool one_too_many =
+        host != kThisHost &&
+        std::count_if(under_way_.begin(), under_way_.end(), is_of_host) >= kMostOfOneHost;
+    if (!one_too_many &&
+        std::count_if(under_way_.begin(), under_way_.end(), is_accepted) < kMostAccepted) {
       return true;
-    const auto first = std::find_if(under_way_.begin(), under_way_.end(), is_accepted);
+    }
+    const auto first = one_too_many
+                           ? std::find_if(under_way_.begin(), under_way_.end(), is_of_host)
+                           : std::find_if(under_way_.begin(), under_way_.end(), is_accepted);
     if (parts_.loop->now() - first->second.since <= kOwnTime) return false;
     oldest = first->second.handshake;
     parts_.loop->cancel(first->second.timer);
     under_way_.erase(first);
   }
   oldest->drop();
-  report("dropped " + oldest->description() +
-         ": newer connections took its place before its TLS handshake was over");
+  report(oldest->description(), "newer connections took its place before its handshake was over",
+         true);
   return true;
 }
 
-void TlsSecurity::begin(std::unique_ptr<Stream> stream, bool accepted, TimePoint deadline,
-                        ConnectHandler handler) {
+void TlsSecurity::begin(std::unique_ptr<Stream> stream, std::string accepted_from,
+                        TimePoint deadline, ConnectHandler handler) {
+  const bool accepted = !accepted_from.empty();
   std::shared_ptr<Credentials> own;
   try {
     own = credentials();
   } catch (const std::exception& error) {
-    report("no TLS with " + stream->description() + ": " + error.what());
+    report(stream->description(), error.what(), accepted);
     parts_.loop->post([handler = std::move(handler)]() mutable {
       handler(nullptr, make_error_code(TlsError::no_credentials));
     });
@@ -113,7 +146,7 @@ void TlsSecurity::begin(std::unique_ptr<Stream> stream, bool accepted, TimePoint
     });
     under_way_.emplace(number, UnderWay{.handshake = handshake,
                                         .since = parts_.loop->now(),
-                                        .accepted = accepted,
+                                        .accepted_from = std::move(accepted_from),
                                         .timer = timer});
   }
   watch();
@@ -135,7 +168,7 @@ void TlsSecurity::finished(Number number, Handshake::Outcome outcome, ConnectHan
   const auto handshake = take(number);
   if (!handshake) return;
   if (!outcome.below) {
-    report("no TLS with " + handshake->description() + ": " + outcome.reason);
+    report(handshake->description(), outcome.reason, handshake->is_server());
     return handler(nullptr, outcome.error);
   }
   auto stream = std::make_unique<TlsStream>(parts_.loop, std::move(outcome.below),
@@ -150,8 +183,11 @@ void TlsSecurity::finished(Number number, Handshake::Outcome outcome, ConnectHan
   handler(std::move(stream), {});
 }
 
-void TlsSecurity::report(const std::string& line) {
-  failures_.write(parts_.log, LogLevel::warning, parts_.loop->now(), line);
+// Strangers must not silence what this node has to say of its own connections.
+void TlsSecurity::report(const std::string& peer, const std::string& why, bool accepted) {
+  LogLimit& limit = accepted ? refusals_ : failures_;
+  limit.write(parts_.log, LogLevel::warning, parts_.loop->now(),
+              "no TLS with " + peer + ": " + why);
 }
 
 // Looks at the files every second, from the first handshake on.
@@ -173,10 +209,9 @@ void TlsSecurity::watch() {
 void TlsSecurity::look() {
   try {
     const auto current = credentials();
-    if (const auto news = current->look()) {
-      parts_.log.write(news->is_bad ? LogLevel::warning : LogLevel::info, news->line);
-    }
-    check_open(*current);
+    const auto news = current->look();
+    if (news) parts_.log.write(news->is_bad ? LogLevel::warning : LogLevel::info, news->line);
+    check_open(*current, news && !news->is_bad);
   } catch (const std::bad_alloc&) {  // the next look makes up for it
   }
   {
@@ -187,7 +222,7 @@ void TlsSecurity::look() {
 }
 
 // Ends the streams of peers that are not trusted any longer.
-void TlsSecurity::check_open(const Credentials& current) {
+void TlsSecurity::check_open(const Credentials& current, bool anew) {
   std::vector<Open> open;
   {
     const std::lock_guard lock(mutex_);
@@ -195,11 +230,11 @@ void TlsSecurity::check_open(const Credentials& current) {
     open = open_;
   }
   for (const Open& each : open) {
-    const std::optional<TlsError> reason = current.check_again(each.peer);
+    const std::error_code reason = current.check_again(each.peer, anew);
     if (!reason || each.ending->reason()) continue;
-    parts_.log.warning("ends the connection with " + each.description + ": " +
-                       make_error_code(*reason).message() + " (" + each.peer.proof->identity + ")");
-    each.ending->end(*reason);
+    parts_.log.warning("ends the connection with " + each.description + " (" +
+                       each.peer.proof->identity + "): " + reason.message());
+    each.ending->end(reason);
   }
 }
 

@@ -19,8 +19,9 @@
 
 namespace batchrpc::tls {
 
-/// Secures streams by TLS 1.3 (docs/security.md). At most 64 accepted handshakes are under way, for
-/// 5 s each. When all places are taken, one that is older than a second loses its place.
+/// Secures streams by TLS 1.3 (docs/security.md). At most 64 accepted handshakes are under way, 32
+/// of them with one other host, for 5 s each. When all places are taken, one that is older than a
+/// second loses its place.
 class TlsSecurity final : public StreamSecurity, public std::enable_shared_from_this<TlsSecurity> {
  public:
   /// Makes the credentials when they are first needed. Throws InvalidArgument.
@@ -46,7 +47,7 @@ class TlsSecurity final : public StreamSecurity, public std::enable_shared_from_
   struct UnderWay {
     std::shared_ptr<Handshake> handshake;
     TimePoint since;
-    bool accepted = false;
+    std::string accepted_from{};  // the host; empty if this node has connected
     TimerId timer = 0;
   };
   using Number = std::uint64_t;
@@ -58,18 +59,19 @@ class TlsSecurity final : public StreamSecurity, public std::enable_shared_from_
   };
 
   [[nodiscard]] std::shared_ptr<Credentials> credentials();
-  void begin(std::unique_ptr<Stream> stream, bool accepted, TimePoint deadline,
+  void begin(std::unique_ptr<Stream> stream, std::string accepted_from, TimePoint deadline,
              ConnectHandler handler);
   [[nodiscard]] std::shared_ptr<Handshake> take(Number number);
-  [[nodiscard]] bool make_room();
+  [[nodiscard]] bool make_room(const std::string& host);
   void finished(Number number, Handshake::Outcome outcome, ConnectHandler& handler);
-  void report(const std::string& line);
+  void report(const std::string& peer, const std::string& why, bool accepted);
   void watch();
   void look();
-  void check_open(const Credentials& current);
+  void check_open(const Credentials& current, bool anew);
 
   const Parts parts_;
-  LogLimit failures_;
+  LogLimit refusals_;  // of accepted streams
+  LogLimit failures_;  // of streams that this node has made
   const std::shared_ptr<OffLoop> threads_ = std::make_shared<OffLoop>();
 
   mutable std::mutex mutex_;  // guards what follows

@@ -16,6 +16,9 @@ constexpr std::size_t kRecord = SSL3_RT_MAX_PLAIN_LENGTH;
 constexpr std::size_t kLot = 4 * kRecord;     // is encrypted before it is sent
 constexpr std::size_t kReadSize = 64 * 1024;  // bytes of the stream below that are read at once
 constexpr std::size_t kMostBuffers = 64;
+constexpr std::size_t kMostAnswers = 4 * 1024;
+// The records for which one key may be used (RFC 8446, 5.5: 2^24.5).
+constexpr std::uint64_t kRecordsOfAKey = std::uint64_t{1} << 23;
 
 std::size_t size_of(std::span<const std::span<const std::byte>> buffers) noexcept {
   std::size_t size = 0;
@@ -26,7 +29,7 @@ std::size_t size_of(std::span<const std::span<const std::byte>> buffers) noexcep
 
 }  // namespace
 
-void StreamEnding::end(TlsError reason) noexcept {
+void StreamEnding::end(std::error_code reason) noexcept {
   const std::lock_guard lock(mutex_);
   if (below_ == nullptr || reason_) return;
   reason_ = reason;
@@ -35,7 +38,7 @@ void StreamEnding::end(TlsError reason) noexcept {
 
 std::error_code StreamEnding::reason() const noexcept {
   const std::lock_guard lock(mutex_);
-  return reason_ ? make_error_code(*reason_) : std::error_code();
+  return reason_;
 }
 
 void StreamEnding::forget() noexcept {
@@ -88,6 +91,7 @@ IoResult TlsStream::try_read(std::span<const std::span<std::byte>> buffers) noex
     keep_unread();
   } catch (const std::bad_alloc&) {
     last = {.bytes = 0, .error = std::make_error_code(std::errc::not_enough_memory)};
+    const std::lock_guard lock(mutex_);
     records_->feed({});
   }
   if (last.error || last.end) {
@@ -115,6 +119,7 @@ IoResult TlsStream::decrypt(std::span<const std::span<std::byte>> buffers,
 
 // The memory that was fed may be about to go.
 void TlsStream::keep_unread() {
+  const std::lock_guard lock(mutex_);
   const std::span<const std::byte> rest = records_->unread();
   if (rest.empty() && unread_.empty()) return;
   std::vector<std::byte> kept(rest.begin(), rest.end());
@@ -128,6 +133,8 @@ IoResult TlsStream::read_some(std::span<std::byte> buffer) {
   ERR_clear_error();
   std::size_t count = 0;
   const int result = SSL_read_ex(&records_->ssl(), buffer.data(), buffer.size(), &count);
+  // What the peer makes OpenSSL answer, such as updates of keys, leaves with what is written next.
+  if (records_->output().size() > kMostAnswers) return {.bytes = 0, .error = TlsError::floods};
   if (result == 1) return {.bytes = count, .error = {}};
   switch (SSL_get_error(&records_->ssl(), result)) {
     case SSL_ERROR_WANT_READ:
@@ -158,8 +165,9 @@ bool TlsStream::refill(std::span<std::byte> memory, IoResult& failed) {
 }
 
 bool TlsStream::has_readable() const {
-  if (read_error_ || !records_->unread().empty()) return true;
+  if (read_error_) return true;
   const std::lock_guard lock(mutex_);
+  if (!records_->unread().empty()) return true;
   return SSL_pending(&records_->ssl()) > 0;
 }
 
@@ -236,6 +244,8 @@ std::error_code TlsStream::encrypt(std::span<const std::span<const std::byte>> b
     std::size_t written = 0;
     const int result = SSL_write_ex(&records_->ssl(), piece.data(), piece.size(), &written);
     if (result != 1) return take_error(records_->ssl(), result);
+    if (++records_written_ % kRecordsOfAKey == 0)
+      (void)SSL_key_update(&records_->ssl(), SSL_KEY_UPDATE_NOT_REQUESTED);
   }
   outlet_->next().swap(records_->output());
   return {};

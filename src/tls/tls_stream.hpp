@@ -2,9 +2,9 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <string>
 #include <system_error>
@@ -25,7 +25,7 @@ class StreamEnding {
   explicit StreamEnding(Stream& below) noexcept : below_(&below) {}
 
   /// Ends the stream: its node then reads the error.
-  void end(TlsError reason) noexcept;
+  void end(std::error_code reason) noexcept;
   /// Returns the error by which it was ended, if it was.
   [[nodiscard]] std::error_code reason() const noexcept;
 
@@ -37,14 +37,13 @@ class StreamEnding {
  private:
   mutable std::mutex mutex_;  // guards what follows
   Stream* below_;
-  std::optional<TlsError> reason_{};
+  std::error_code reason_;
 };
 
 /// A stream over TLS 1.3, above a stream in plain text. The handshake is over.
 ///
-/// What was encrypted, and what the stream below has not taken, stays in the outlet. The last byte
-/// of it counts as not written until all of it has left. So the caller waits until it can write
-/// again, and meanwhile the outlet sends the rest.
+/// What was encrypted, and what the stream below has not taken, stays in the outlet, which sends it
+/// later. Meanwhile nothing more is taken.
 class TlsStream final : public Stream {
  public:
   TlsStream(std::shared_ptr<Loop> loop, std::unique_ptr<Stream> below,
@@ -83,6 +82,7 @@ class TlsStream final : public Stream {
 
   mutable std::mutex mutex_;  // guards what OpenSSL touches: the records
   const std::unique_ptr<Records> records_;
+  std::uint64_t records_written_ = 0;
 
   // Of the thread that reads.
   std::vector<std::byte> unread_;  // bytes of the stream below that did not fit

@@ -81,10 +81,9 @@ class TokenCredentials final : public Credentials {
 
   [[nodiscard]] std::error_code explain(SSL& ssl, std::error_code error) const override {
     if (SSL_get_app_data(&ssl) == &other_token_marker) return TlsError::other_token;
-    const bool has_failed_otherwise = error == make_error_code(TlsError::not_tls) ||
-                                      error == make_error_code(TlsError::other_token) ||
-                                      error == make_error_code(TlsError::closed_early);
-    if (SSL_is_server(&ssl) == 1 && !has_failed_otherwise) return TlsError::no_token;
+    // Without a token that both know, one side asks the other for a certificate.
+    if (SSL_get_verify_result(&ssl) != X509_V_OK || is_about_certificates(error))
+      return TlsError::no_token;
     return error;
   }
 

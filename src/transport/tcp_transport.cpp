@@ -101,11 +101,6 @@ void TcpTransport::connect(const Address& address, TimePoint deadline, ConnectHa
                      if (!stream) return handler(nullptr, error);
                      const auto security = weak.lock();
                      if (!security) return;
-                     // Only a connection to this host comes from a loopback address.
-                     const bool beyond = !TcpAddress::of(stream->local_address()).is_loopback();
-                     if (!security->refusal(beyond).empty()) {
-                       return handler(nullptr, std::make_error_code(std::errc::permission_denied));
-                     }
                      security->connect(std::move(stream), deadline, std::move(handler));
                    });
 }

@@ -275,11 +275,11 @@ TEST_CASE("a cut connection is an error, an end that was meant is none") {
   Accepting accepting(fabric);
   Ends ends(fabric);
   Pair pair = accepting.connect();
-  static_cast<tls::TlsStream&>(*pair.client).ending()->end(TlsError::revoked);
+  static_cast<tls::TlsStream&>(*pair.client).ending()->end(TlsError::expired);
   ends.read(*pair.server, 1);
   CHECK(ends.last.error == TlsError::closed_early);
   ends.read(*pair.client, 1);
-  CHECK(ends.last.error == TlsError::revoked);
+  CHECK(ends.last.error == TlsError::expired);
   Pair other = accepting.connect();
   other.client->shutdown();
   ends.read(*other.server, 1);

@@ -117,7 +117,7 @@ TEST_CASE("whoever cannot prove that it may connect gets no stream, try after tr
       if (!stream) continue;
       ends.write_all(*stream, pattern(100, 1));
       ends.read(*stream, 1);  // until the server ends it
-      CHECK(ends.last.error);
+      CHECK((ends.last.error || ends.last.end));
     }
   }
   CHECK(accepted == 0);
