@@ -34,11 +34,10 @@ void check_name(const tls::CertificateName& name) {
             "a DNS name that is another one when it is read again");
   }
   if (!is_pattern) {
-    require(tls::covers(proof, proof.name, proof.job), "a name that does not cover itself");
-    require(!tls::covers(proof, proof.name + "x", proof.job), "a name that covers others");
+    require(proof.covers(proof.name, proof.job), "a name that does not cover itself");
+    require(!proof.covers(proof.name + "x", proof.job), "a name that covers others");
   }
-  if (!is_any_job)
-    require(!tls::covers(proof, proof.name, proof.job + "x"), "a job that covers others");
+  if (!is_any_job) require(!proof.covers(proof.name, proof.job + "x"), "a job that covers others");
 }
 
 tls::CertificateName parse(char kind, std::string_view text) {
