@@ -166,6 +166,7 @@ class Mutator {
 TEST_CASE("random and mutated frames on a listening port do no harm, each of them parsed") {
   NodeOptions options = test::real_root("root", 2);
   options.join = "tcp://127.0.0.1:0";
+  options.security.insecure = true;  // so that the frames are parsed
   options.logging.level = LogLevel::off;
   options.limits.max_frame_bytes = 64 * 1024;
   options.limits.max_payload_bytes = 64 * 1024;
@@ -176,6 +177,8 @@ TEST_CASE("random and mutated frames on a listening port do no harm, each of the
   const auto next_call_works = [&node] {
     NodeOptions joining = test::real_joining(node, "peer", 1);
     joining.transports = test::transports_of(test::Sockets::tcp);
+    joining.security.insecure = true;
+    joining.logging.level = LogLevel::error;
     const Node peer(joining);
     return peer.call<int(int)>("root", "twice", 4).get() == 8 &&
            peer.call<std::size_t(Bytes)>("root", "size", Bytes::allocate(30'000)).get() == 30'000;

@@ -63,7 +63,14 @@ class TwoNamespaces {
 
   /// Starts a serving_node in one of the namespaces.
   [[nodiscard]] static Child start_in(const std::string& space, const Child::Words& options) {
-    Child::Words command{kIp, "netns", "exec", space, BATCHRPC_BIN_DIR "/serving_node"};
+    // Beyond one host nodes need a token.
+    Child::Words command{kIp,
+                         "netns",
+                         "exec",
+                         space,
+                         "/usr/bin/env",
+                         "BATCHRPC_TOKEN=" + std::string(64, 't'),
+                         BATCHRPC_BIN_DIR "/serving_node"};
     command.insert(command.end(), options.begin(), options.end());
     return Child(std::move(command));
   }
