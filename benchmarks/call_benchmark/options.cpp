@@ -139,7 +139,7 @@ void add_options(CLI::App& app, Options& options, Texts& texts) {
   app.add_flag("--idle", options.idle,
                "Measure instead: CPU time of connected, idle nodes; with --memory, after that");
   app.add_flag("--strangers", options.strangers,
-               "Measure instead: calls over tcp while strangers connect to the same port");
+               "Measure instead: calls over tcp (or tls) while strangers connect to the same port");
   app.add_flag("--overload", options.overload,
                "Measure instead: calls answered in time at five times the capacity");
   // For children only.

@@ -166,9 +166,11 @@ std::vector<double> take(Client& client, double seconds, Interrupt& interrupt) {
 
 nlohmann::json measure_strangers(const Options& options, std::ostream& out, Interrupt& interrupt) {
   constexpr double kWarmUp = 0.2;
-  Child server(Role::pestered_server, Transport::tcp);
+  const Transport transport =
+      options.transports.front() == Transport::tls ? Transport::tls : Transport::tcp;
+  Child server(Role::pestered_server, transport);
   const std::string address = server.read_line(interrupt);
-  const batchrpc::Node node = start_client(Transport::tcp, address, "client");
+  const batchrpc::Node node = start_client(transport, address, "client");
   const auto client =
       make_node_client({&node}, 1, Case::scalars3, Handlers::short_ones, Style::get);
   take(*client, kWarmUp, interrupt);
@@ -178,7 +180,7 @@ nlohmann::json measure_strangers(const Options& options, std::ostream& out, Inte
     for (const auto& [kind, name] : kKinds) {
       std::optional<Child> strangers;
       if (kind != Strangers::none) {
-        strangers.emplace(Role::strangers, Transport::tcp, address, static_cast<int>(kind));
+        strangers.emplace(Role::strangers, transport, address, static_cast<int>(kind));
         strangers->read_line(interrupt);
         take(*client, kWarmUp, interrupt);
       }
@@ -192,7 +194,8 @@ nlohmann::json measure_strangers(const Options& options, std::ostream& out, Inte
   char line[128];
   std::snprintf(line, sizeof line, "%-10s %10s %8s %8s %8s %8s\n", "strangers", "calls", "p50 us",
                 "p99 us", "x p50", "x p99");
-  out << "Calls of a peer over tcp, one at a time, while strangers connect to the same port\n"
+  out << "Calls of a peer over " << to_string(transport)
+      << ", one at a time, while strangers connect to the same port\n"
       << line;
   for (const auto& [kind, name] : kKinds) {
     const auto rtt = batchrpc_examples::percentiles(rtt_us[kind], {50, 99});
@@ -202,7 +205,7 @@ nlohmann::json measure_strangers(const Options& options, std::ostream& out, Inte
     entries.push_back({{"system", "batchrpc"},
                        {"case", "strangers"},
                        {"strangers", name},
-                       {"transport", "tcp"},
+                       {"transport", to_string(transport)},
                        {"calls", rtt_us[kind].size()},
                        {"rtt_us", {{"p50", rtt[0]}, {"p99", rtt[1]}}},
                        {"to_alone", {{"p50", rtt[0] / alone[0]}, {"p99", rtt[1] / alone[1]}}},
