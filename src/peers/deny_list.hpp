@@ -18,7 +18,7 @@ class DenyList {
   [[nodiscard]] bool contains(std::string_view name) const noexcept;
 
   /// Loads the file if it has changed. Returns whether it has. Throws InvalidArgument if it cannot
-  /// be read; the former list stays in use.
+  /// be read; the list loaded before stays in use.
   bool look();
 
  private:

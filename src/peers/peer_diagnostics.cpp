@@ -55,7 +55,8 @@ void PeerTable::report_connected(const Session& session, bool was_lost, const st
                                  Ended& ended) {
   std::string line = session.was_accepted() ? name + " has connected" : "connected to " + name;
   if (was_lost) line += " again after it was lost";
-  line += " (" + session.connection().description() + ")";
+  const auto proof = session.connection().proof();
+  line += " (" + session.connection().description() + (proof ? ", " + proof->identity : "") + ")";
   ended.push_back([this, was_lost, name, line = std::move(line)] {
     report_on(name, was_lost ? LogLevel::info : LogLevel::debug, line);
   });

@@ -30,7 +30,7 @@ void add_revocations(X509_STORE& store, const std::string& path) {
   const BioPtr file(BIO_new_file(path.c_str(), "r"));
   if (!file) refuse_by_openssl("revocations", path, "cannot be read");
   int count = 0;
-  while (const CrlPtr list{PEM_read_bio_X509_CRL(file.get(), nullptr, nullptr, nullptr)}) {
+  while (const CrlPtr list{PEM_read_bio_X509_CRL(file.get(), nullptr, &no_passphrase, nullptr)}) {
     if (X509_STORE_add_crl(&store, list.get()) != 1) throw std::bad_alloc();
     ++count;
   }

@@ -5,9 +5,6 @@
 namespace batchrpc::tls {
 namespace {
 
-// OpenSSL would ask for the passphrase of a key on the terminal.
-int no_passphrase(char* /*buffer*/, int /*size*/, int /*writes*/, void* /*argument*/) { return -1; }
-
 // Refuses a client whose key share (RFC 8446, 4.2.8) is of no group that nodes use. OpenSSL would
 // ask it for a second hello, whose size nothing limits.
 int check_key_share(SSL* ssl, int* alert, void* /*argument*/) {
@@ -29,12 +26,16 @@ int check_key_share(SSL* ssl, int* alert, void* /*argument*/) {
 
 }  // namespace
 
+int no_passphrase(char* /*buffer*/, int /*size*/, int /*writes*/, void* /*argument*/) noexcept {
+  return -1;
+}
+
 ContextPtr new_context() {
   constexpr std::size_t kMostCertificateBytes = 8 * 1024;
   // Nodes may live to the program's end, and their threads use OpenSSL until then.
   static const int initialized = OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, nullptr);
   if (initialized != 1) throw std::bad_alloc();
-  const ContextPtr context(SSL_CTX_new(TLS_method()), &SSL_CTX_free);
+  ContextPtr context(SSL_CTX_new(TLS_method()), &SSL_CTX_free);
   SSL_CTX* const made = context.get();
   if (made == nullptr) throw std::bad_alloc();
   const bool good =

@@ -29,7 +29,7 @@ struct ProvenPeer {
   std::shared_ptr<STACK_OF(X509)> chain{};
 };
 
-/// By what a node authenticates itself and its peers: a token, or certificates. Thread-safe.
+/// A token or certificates, by which a node authenticates itself and its peers. Thread-safe.
 class Credentials {
  public:
   virtual ~Credentials() = default;
@@ -44,7 +44,7 @@ class Credentials {
   [[nodiscard]] virtual std::error_code explain(SSL& ssl, std::error_code error) const = 0;
 
   /// Loads what has changed. Returns a line for the log, if anything has: at the level info or, if
-  /// it could not be loaded and the former is kept, warning.
+  /// it cannot be used and the one loaded before stays, warning.
   struct News {
     std::string line{};
     bool is_bad = false;
@@ -78,6 +78,9 @@ class Credentials {
 /// of a peer from which it would demand a certificate otherwise.
 inline constexpr std::array<unsigned char, 8> kSessionContext{'b', 'a', 't', 'c',
                                                               'h', 'r', 'p', 'c'};
+
+/// Returns -1: there is no passphrase. Without this callback OpenSSL asks for one on the terminal.
+int no_passphrase(char* buffer, int size, int writes, void* argument) noexcept;
 
 /// Returns a context for TLS 1.3 without tickets, early data, compression and renegotiation, which
 /// demands a valid certificate of the peer and trusts no authority yet.

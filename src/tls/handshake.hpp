@@ -64,11 +64,11 @@ class Handshake : public std::enable_shared_from_this<Handshake> {
   const bool is_server_;
   const std::string description_;
 
-  // Of the thread that runs.
+  // The thread that runs uses these.
   std::unique_ptr<Stream> below_;
   std::unique_ptr<Records> records_;
   std::array<std::byte, 4096> input_{};
-  std::size_t hello_bytes_ = 0;  // of a client's first record, until its size is known
+  std::size_t hello_bytes_ = 0;  // bytes read of a client's hello, until its size is known
   std::vector<std::byte> leaving_;
   bool is_finished_ = false;
 

@@ -60,7 +60,7 @@ class Outlet : public std::enable_shared_from_this<Outlet> {
 
   std::mutex waiting_;  // guards the next three
   Task handler_;
-  bool waits_ = false;  // for the stream below, or is about to
+  bool waits_ = false;  // it waits for the stream below, or is about to
   bool closed_ = false;
 
   std::mutex mutex_;  // guards what follows

@@ -163,7 +163,7 @@ std::shared_ptr<Handshake> TlsSecurity::take(Number number) {
   return handshake;
 }
 
-// On the loop.
+// Runs on the loop.
 void TlsSecurity::finished(Number number, Handshake::Outcome outcome, ConnectHandler& handler) {
   const auto handshake = take(number);
   if (!handshake) return;
@@ -228,9 +228,11 @@ void TlsSecurity::check_open(const Credentials& current, bool anew) {
     const std::lock_guard lock(mutex_);
     std::erase_if(open_, [](const Open& each) { return !each.ending->is_alive(); });
     open = open_;
+    for (Open& each : open_)
+      each.is_new = false;
   }
   for (const Open& each : open) {
-    const std::error_code reason = current.check_again(each.peer, anew);
+    const std::error_code reason = current.check_again(each.peer, anew || each.is_new);
     if (!reason || each.ending->reason()) continue;
     parts_.log.warning("ends the connection with " + each.description + " (" +
                        each.peer.proof->identity + "): " + reason.message());

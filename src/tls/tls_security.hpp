@@ -56,6 +56,7 @@ class TlsSecurity final : public StreamSecurity, public std::enable_shared_from_
     std::shared_ptr<StreamEnding> ending;
     ProvenPeer peer;
     std::string description;
+    bool is_new = true;  // may have been proved by credentials that were replaced meanwhile
   };
 
   [[nodiscard]] std::shared_ptr<Credentials> credentials();

@@ -42,8 +42,8 @@ class StreamEnding {
 
 /// A stream over TLS 1.3, above a stream in plain text. The handshake is over.
 ///
-/// What was encrypted, and what the stream below has not taken, stays in the outlet, which sends it
-/// later. Meanwhile nothing more is taken.
+/// Encrypted bytes that the stream below has not taken stay in the outlet, which sends them later.
+/// Meanwhile try_write() takes nothing.
 class TlsStream final : public Stream {
  public:
   TlsStream(std::shared_ptr<Loop> loop, std::unique_ptr<Stream> below,
@@ -84,7 +84,7 @@ class TlsStream final : public Stream {
   const std::unique_ptr<Records> records_;
   std::uint64_t records_written_ = 0;
 
-  // Of the thread that reads.
+  // The thread that reads uses these.
   std::vector<std::byte> unread_;  // bytes of the stream below that did not fit
   std::error_code read_error_;     // reported after the bytes that came before it
   bool drained_ = false;           // the stream below had less than was asked for
