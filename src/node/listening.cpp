@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "batchrpc/base/error.hpp"
+#include "batchrpc/transport/tcp_address.hpp"
 #include "node/options_check.hpp"
 
 namespace batchrpc {
@@ -45,6 +46,7 @@ void Listening::listen_for_peers(const std::optional<Address>& reached_from) {
   {
     const std::lock_guard lock(mutex_);
     if (listeners_.size() > 1) return;  // this is a second try to join
+    reached_from_ = reached_from;
   }
   const bool is_root = !reached_from;
   const ListenPlan plan{.configured = configured(is_root), .reached_from = reached_from};
@@ -72,15 +74,26 @@ std::string Listening::address() const {
   return widest;
 }
 
+// A node that listens at all of its addresses announces the one from which it has reached the root.
+Address Listening::for_others(const Address& address, const std::optional<Address>& reached_from) {
+  if (address.scheme() != "tcp" || !reached_from || reached_from->scheme() != "tcp") return address;
+  const TcpAddress own = TcpAddress::of(address);
+  if (own.host != "0.0.0.0" && own.host != "::") return address;
+  return TcpAddress{.host = TcpAddress::of(*reached_from).host, .port = own.port}.address();
+}
+
 std::vector<std::string> Listening::advertised() const {
   std::vector<Address> addresses;
+  std::optional<Address> reached_from;
   {
     const std::lock_guard lock(mutex_);
     addresses = addresses_;
+    reached_from = reached_from_;
   }
   std::vector<std::string> texts;
   for (const Address& address : addresses) {
-    if (transports_.priority(address, true)) texts.push_back(address.to_string());
+    if (transports_.priority(address, true))
+      texts.push_back(for_others(address, reached_from).to_string());
   }
   return texts;
 }

@@ -39,6 +39,8 @@ class Listening {
  private:
   Address listen(const Address& address);
   [[nodiscard]] std::optional<Address> configured(bool is_root) const;
+  [[nodiscard]] static Address for_others(const Address& address,
+                                          const std::optional<Address>& reached_from);
   void listen_where_told(const Address& address, bool is_root);
 
   const NodeOptions& options_;
@@ -48,7 +50,8 @@ class Listening {
   mutable std::mutex mutex_;  // guards the members below
   std::vector<std::unique_ptr<Listener>> listeners_;
   std::vector<Address> addresses_;
-  std::optional<Address> main_;  // the address of the options, if they have one
+  std::optional<Address> reached_from_;  // as in listen_for_peers(), which others have seen
+  std::optional<Address> main_;          // the address of the options, if they have one
 };
 
 }  // namespace batchrpc

@@ -178,6 +178,11 @@ class CertificateCredentials final : public Credentials {
     } catch (const PermissionDenied& error) {
       refuse("certificate", options_.certificate, std::string("cannot be used: ") + error.what());
     }
+    const X509* const own = SSL_CTX_get0_certificate(context);
+    if (X509_cmp_current_time(X509_get0_notBefore(own)) > 0)
+      refuse("certificate", options_.certificate, "is not valid yet; compare the clocks");
+    if (X509_cmp_current_time(X509_get0_notAfter(own)) <= 0)
+      refuse("certificate", options_.certificate, "has expired; renew it");
     if (!made.name.proof.covers(owner_.name, owner_.job)) {
       refuse("certificate", options_.certificate,
              "is for " + made.name.proof.identity + ", not for the node '" + owner_.name +

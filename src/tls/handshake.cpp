@@ -90,7 +90,7 @@ Handshake::Next Handshake::receive() {
   const std::span<std::byte> room = std::span(input_).subspan(is_hello ? hello_bytes_ : 0);
   const IoResult result = below_->try_read(std::span(&room, 1));
   if (result.error) return failed(result.error);
-  if (result.end) return failed(TlsError::closed_early);
+  if (result.end) return failed(TlsError::ended_handshake);
   if (result.bytes == 0) return Next::read;
   if (!is_hello) {
     records_->feed(room.first(result.bytes));

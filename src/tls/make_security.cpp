@@ -48,7 +48,9 @@ std::shared_ptr<StreamSecurity> make_security(const SecurityOptions& options, co
   if (!options.certificate.empty()) {
     parts.can_change = true;
     parts.make_credentials = [made = certificate_credentials(options, owner)] { return made; };
-    return std::make_shared<TlsSecurity>(std::move(parts));
+    auto security = std::make_shared<TlsSecurity>(std::move(parts));
+    security->watch();
+    return security;
   }
   std::string source = "the token in BATCHRPC_TOKEN";
   if (file.empty()) file = variable("BATCHRPC_TOKEN_FILE");

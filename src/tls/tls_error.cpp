@@ -17,6 +17,9 @@ std::string own_message(TlsError error) {
   switch (error) {
     case TlsError::closed_early:
       return "the connection ended without the peer's close_notify: it was cut, or the peer died";
+    case TlsError::ended_handshake:
+      return "the peer ended the connection before the TLS handshake was over; it may not use TLS "
+             "(NodeOptions::security.insecure), or may be no node";
     case TlsError::other_token:
       return "the peer has another token, or another job; give all nodes of a group the same token "
              "file and NodeOptions::job";
@@ -49,6 +52,10 @@ std::string packed_message(unsigned long code) {  // NOLINT(google-runtime-int):
       return "the peer refuses this node's token, job or certificate; give all nodes of a group "
              "the "
              "same token file and NodeOptions::job, or certificates of one authority";
+    case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
+      return "the peer says that this node's certificate is not valid, or not yet; compare the "
+             "clocks";
     case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
       return "the peer says that this node's certificate has expired";
     case SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED:
@@ -65,14 +72,31 @@ std::string packed_message(unsigned long code) {  // NOLINT(google-runtime-int):
   return reason != nullptr ? "TLS: " + std::string(reason) : "TLS failed";
 }
 
+std::string verify_message(int result) {
+  switch (result) {
+    case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+    case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+    case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+      return "the peer's certificate is not valid: its authority is not in "
+             "NodeOptions::security.authority";
+    case X509_V_ERR_UNABLE_TO_GET_CRL:
+      return "the peer's certificate cannot be checked: NodeOptions::security.revocations has no "
+             "list of its authority";
+    default:
+      return std::string("the peer's certificate is not valid: ") +
+             X509_verify_cert_error_string(result);
+  }
+}
+
 class Category final : public std::error_category {
  public:
   [[nodiscard]] const char* name() const noexcept override { return "batchrpc.tls"; }
   [[nodiscard]] std::string message(int value) const override {
     if (value < kVerifyResults) return own_message(static_cast<TlsError>(value));
     if (value >= kPacked) return packed_message(static_cast<unsigned>(value));
-    return std::string("the peer's certificate is not valid: ") +
-           X509_verify_cert_error_string(value - kVerifyResults);
+    return verify_message(value - kVerifyResults);
   }
 };
 

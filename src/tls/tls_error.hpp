@@ -9,6 +9,7 @@ namespace batchrpc::tls {
 /// Why a stream with TLS failed, besides what OpenSSL reports.
 enum class TlsError {
   closed_early = 1,  ///< the peer closed the connection without saying so: data may be missing
+  ended_handshake,   ///< the peer closed the connection before the handshake was over
   other_token,       ///< the peer's token, or its job, is another one
   no_token,          ///< the peer has not used a token
   not_tls,           ///< the peer does not use TLS

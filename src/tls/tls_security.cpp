@@ -50,7 +50,8 @@ std::string TlsSecurity::refusal(bool beyond_this_host) const {
   if (!beyond_this_host || parts_.reaches_other_hosts) return {};
   return "TCP beyond this host needs a token or certificates, since anyone on the network can "
          "connect. Give all nodes of the group one of these: the same "
-         "NodeOptions::security.token_file (make it by: batchrpc-keys token FILE); certificates "
+         "NodeOptions::security.token_file or BATCHRPC_TOKEN_FILE in "
+         "the environment (make it by: batchrpc-keys token FILE); certificates "
          "(NodeOptions::security.certificate, key and authority); or, on a network that you trust "
          "entirely, NodeOptions::security.insecure = true";
 }
@@ -71,7 +72,7 @@ void TlsSecurity::connect(std::unique_ptr<Stream> stream, TimePoint deadline,
   // Only a connection to this host comes from a loopback address.
   if (!parts_.reaches_other_hosts && !is_loopback(stream->local_address())) {
     const std::error_code error = TlsError::beyond_this_host;
-    report(stream->description(), error.message(), false);
+    report(stream->description(), error, error.message(), false);
     return handler(nullptr, error);
   }
   begin(std::move(stream), {}, deadline, std::move(handler));
@@ -80,7 +81,7 @@ void TlsSecurity::connect(std::unique_ptr<Stream> stream, TimePoint deadline,
 void TlsSecurity::accept(std::unique_ptr<Stream> stream, AcceptHandler handler) {
   std::string host = host_of(*stream);
   if (!make_room(host)) {
-    report(stream->description(), "too many TLS handshakes are under way", true);
+    report(stream->description(), {}, "too many of them are under way", true);
     return;
   }
   begin(std::move(stream), std::move(host), parts_.loop->now() + kHandshakeTime,
@@ -112,8 +113,7 @@ bool TlsSecurity::make_room(const std::string& host) {
     under_way_.erase(first);
   }
   oldest->drop();
-  report(oldest->description(), "newer connections took its place before its handshake was over",
-         true);
+  report(oldest->description(), {}, "newer connections took its place before it was over", true);
   return true;
 }
 
@@ -124,7 +124,7 @@ void TlsSecurity::begin(std::unique_ptr<Stream> stream, std::string accepted_fro
   try {
     own = credentials();
   } catch (const std::exception& error) {
-    report(stream->description(), error.what(), accepted);
+    report(stream->description(), TlsError::no_credentials, error.what(), accepted);
     parts_.loop->post([handler = std::move(handler)]() mutable {
       handler(nullptr, make_error_code(TlsError::no_credentials));
     });
@@ -149,7 +149,6 @@ void TlsSecurity::begin(std::unique_ptr<Stream> stream, std::string accepted_fro
                                         .accepted_from = std::move(accepted_from),
                                         .timer = timer});
   }
-  watch();
   threads_->post([handshake, threads = std::weak_ptr(threads_)] { handshake->run(threads); });
 }
 
@@ -168,7 +167,7 @@ void TlsSecurity::finished(Number number, Handshake::Outcome outcome, ConnectHan
   const auto handshake = take(number);
   if (!handshake) return;
   if (!outcome.below) {
-    report(handshake->description(), outcome.reason, handshake->is_server());
+    report(handshake->description(), outcome.error, outcome.reason, handshake->is_server());
     return handler(nullptr, outcome.error);
   }
   auto stream = std::make_unique<TlsStream>(parts_.loop, std::move(outcome.below),
@@ -183,14 +182,21 @@ void TlsSecurity::finished(Number number, Handshake::Outcome outcome, ConnectHan
   handler(std::move(stream), {});
 }
 
-// Strangers must not silence what this node has to say of its own connections.
-void TlsSecurity::report(const std::string& peer, const std::string& why, bool accepted) {
-  LogLimit& limit = accepted ? refusals_ : failures_;
-  limit.write(parts_.log, LogLevel::warning, parts_.loop->now(),
-              "no TLS with " + peer + ": " + why);
+// Each reason has a limit of its own, so that one peer does not silence what is said of others.
+void TlsSecurity::report(const std::string& peer, std::error_code error, const std::string& why,
+                         bool accepted) {
+  constexpr std::size_t kMostReasons = 64;
+  LogLimit* limit = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    const bool is_full = limits_.size() >= kMostReasons;
+    limit = &limits_[is_full ? std::pair(false, 0) : std::pair(accepted, error.value())];
+  }
+  limit->write(parts_.log, LogLevel::warning, parts_.loop->now(),
+               "TLS handshake with " + peer + " failed: " + why);
 }
 
-// Looks at the files every second, from the first handshake on.
+// Looks at the files every second.
 void TlsSecurity::watch() {
   if (!parts_.can_change) return;
   {

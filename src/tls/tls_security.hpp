@@ -6,6 +6,8 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "base/log_limit.hpp"
@@ -38,6 +40,9 @@ class TlsSecurity final : public StreamSecurity, public std::enable_shared_from_
   explicit TlsSecurity(Parts parts);
   ~TlsSecurity() override;
 
+  /// Looks at the files every second from now on, if they can change.
+  void watch();
+
   [[nodiscard]] std::string refusal(bool beyond_this_host) const override;
   [[nodiscard]] std::optional<std::chrono::seconds> certificate_time_left() const override;
   void connect(std::unique_ptr<Stream> stream, TimePoint deadline, ConnectHandler handler) override;
@@ -65,14 +70,12 @@ class TlsSecurity final : public StreamSecurity, public std::enable_shared_from_
   [[nodiscard]] std::shared_ptr<Handshake> take(Number number);
   [[nodiscard]] bool make_room(const std::string& host);
   void finished(Number number, Handshake::Outcome outcome, ConnectHandler& handler);
-  void report(const std::string& peer, const std::string& why, bool accepted);
-  void watch();
+  void report(const std::string& peer, std::error_code error, const std::string& why,
+              bool accepted);
   void look();
   void check_open(const Credentials& current, bool anew);
 
   const Parts parts_;
-  LogLimit refusals_;  // of accepted streams
-  LogLimit failures_;  // of streams that this node has made
   const std::shared_ptr<OffLoop> threads_ = std::make_shared<OffLoop>();
 
   mutable std::mutex mutex_;  // guards what follows
@@ -81,6 +84,7 @@ class TlsSecurity final : public StreamSecurity, public std::enable_shared_from_
   Number next_ = 1;
   std::vector<Open> open_;
   bool watched_ = false;
+  std::map<std::pair<bool, int>, LogLimit> limits_;  // by whether it was accepted, and the reason
 };
 
 }  // namespace batchrpc::tls

@@ -171,7 +171,8 @@ class SocketConnect : public std::enable_shared_from_this<SocketConnect> {
 
   void succeed(std::unique_lock<std::mutex> lock) {
     auto stream =
-        std::make_unique<SocketStream>(core_, std::move(descriptor_), address_.to_string());
+        std::make_unique<SocketStream>(core_, std::move(descriptor_), address_.to_string(), nullptr,
+                                       address_.scheme() != "tcp" ? proof_of_user() : nullptr);
     report(std::move(lock), std::move(stream), {});
   }
 

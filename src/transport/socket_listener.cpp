@@ -149,6 +149,8 @@ class Acceptor : public std::enable_shared_from_this<Acceptor> {
         return false;
       }
     }
+    std::shared_ptr<const PeerProof> proof;
+    if (address_.scheme() != "tcp") proof = proof_of_user();
     std::shared_ptr<void> place;
     if (limits_) {
       AcceptLimits::Admission admission = limits_->admit(own_address(fd), peer_address(fd));
@@ -160,7 +162,8 @@ class Acceptor : public std::enable_shared_from_this<Acceptor> {
     }
     auto descriptor = std::make_shared<Descriptor>(core->site(), fd);
     handler_(std::make_unique<SocketStream>(core, std::move(descriptor),
-                                            accepted_description(fd, address_), std::move(place)));
+                                            accepted_description(fd, address_), std::move(place),
+                                            std::move(proof)));
     return true;
   }
 

@@ -62,12 +62,14 @@ ssize_t uninterrupted(Call call) noexcept {
 }  // namespace
 
 SocketStream::SocketStream(std::shared_ptr<LoopCore> core, std::shared_ptr<Descriptor> descriptor,
-                           std::string peer, std::shared_ptr<void> place)
+                           std::string peer, std::shared_ptr<void> place,
+                           std::shared_ptr<const PeerProof> proof)
     : core_(std::move(core)),
       descriptor_(std::move(descriptor)),
       fd_(descriptor_->fd()),
       peer_(std::move(peer)),
-      place_(std::move(place)) {
+      place_(std::move(place)),
+      proof_(std::move(proof)) {
   set_options(fd_);
 }
 

@@ -41,4 +41,9 @@ std::optional<OtherUser> other_user(int fd) noexcept {
   return OtherUser{peer.uid};
 }
 
+std::shared_ptr<const PeerProof> proof_of_user() {
+  return std::make_shared<const PeerProof>(
+      PeerProof{.identity = "user " + std::to_string(::geteuid())});
+}
+
 }  // namespace batchrpc::detail

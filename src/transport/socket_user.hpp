@@ -2,9 +2,12 @@
 
 #include <sys/types.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <system_error>
+
+#include "batchrpc/transport/stream.hpp"
 
 namespace batchrpc::detail {
 
@@ -23,5 +26,8 @@ struct OtherUser {
 /// Returns the user on the other side of a connected Unix socket; empty if that is the user of this
 /// process. The user is that of the time at which the other side listened or connected.
 [[nodiscard]] std::optional<OtherUser> other_user(int fd) noexcept;
+
+/// Returns what a connected Unix socket proves if other_user() finds none: its peer is this user.
+[[nodiscard]] std::shared_ptr<const PeerProof> proof_of_user();
 
 }  // namespace batchrpc::detail

@@ -27,7 +27,8 @@ struct PeerIdentity {
   std::string name{};             ///< unique in the group
   int rank = -1;                  ///< -1: none
   std::uint64_t incarnation = 0;  ///< differs between two nodes that bore one name
-  /// What its connection has proved: the name in its certificate, "token", or empty.
+  /// What its connection has proved: the name in its certificate, "token", "user UID" for a Unix
+  /// socket, or empty.
   std::string identity{};
 };
 

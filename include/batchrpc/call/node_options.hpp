@@ -272,7 +272,8 @@ struct PeerInfo {
   PeerState state = PeerState::known;    ///< of the connection to it
   std::vector<std::string> addresses{};  ///< where it is tried from here, in this order
   std::uint64_t reconnects = 0;          ///< how often a session with it has got a new connection
-  /// What its connection has proved: the name in its certificate, "token", or empty.
+  /// What its connection has proved: the name in its certificate, "token", "user UID" for a Unix
+  /// socket, or empty.
   std::string identity{};
   std::string last_error{};  ///< why a connection ended, was not made, or the peer is lost, last
   /// How long a ping takes there and back, as last measured: smoothed as TCP does. Zero: not

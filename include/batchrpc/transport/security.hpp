@@ -24,7 +24,7 @@ namespace batchrpc {
 /// - *Neither*: a token of this user is made at first use, and serves all processes of the user on
 ///   this host. TCP then only works on loopback.
 struct SecurityOptions {
-  /// The path of a file with the token: at least 32 bytes of text or more, as
+  /// The path of a file with the token: at least 32 bytes of text, as
   /// `batchrpc-keys token` writes it. Nobody but its owner may have access to it.
   std::string token_file{};
 

@@ -7,6 +7,7 @@
 #include <iostream>
 #include <stdexcept>
 #include <system_error>
+#include <tuple>
 
 #include "base/plain_text.hpp"
 #include "base/replace_file.hpp"
@@ -78,6 +79,19 @@ std::string file_stem_of(const std::string& name) {
   return stem;
 }
 
+// Nodes that look meanwhile find a key that is not that of the certificate, and keep what they
+// have.
+void replace_pair(const std::string& path, const tls::KeyPair& pair) {
+  if (!is_taken(path + ".pem"))
+    throw std::runtime_error(path + ".pem does not exist; make it: batchrpc-keys node");
+  for (const auto& [file, text, mode] :
+       {std::tuple(path + ".key", pair.key, kSecretMode),
+        std::tuple(path + ".pem", pair.certificate, kPublicMode)}) {
+    if (const std::error_code error = replace_file(file, text, mode))
+      throw std::runtime_error(file + " cannot be written: " + error.message());
+  }
+}
+
 void require_uri(const std::string& uri) {
   try {
     (void)tls::parse_uri_name(uri);
@@ -117,7 +131,11 @@ void write_node(const NodeWish& wish) {
   require_uri(uri);
   const tls::KeyPair pair = tls::make_certificate(authority_of(wish.folder),
                                                   {.uri = uri, .dns = {}}, valid_for(wish.days));
-  write_new_pair(path, pair.certificate, pair.key);
+  if (wish.renews) {
+    replace_pair(path, pair);
+  } else {
+    write_new_pair(path, pair.certificate, pair.key);
+  }
   std::cout << "wrote " << path << ".pem and " << path << ".key: " << uri << ", for " << wish.days
             << " days\n"
             << "next: copy both and " << in(wish.folder, "ca.pem") << " to the node\n";
@@ -127,6 +145,8 @@ void write_revocations(const RevokeWish& wish) {
   const tls::KeyPair authority = authority_of(wish.folder);
   const std::string path = in(wish.folder, "crl.pem");
   std::string list = is_taken(path) ? read_file(path) : std::string();
+  if (wish.certificates.empty())
+    list = tls::make_revocations(authority, {}, valid_for(wish.days), list);
   for (const std::string& file : wish.certificates) {
     const std::string certificate = read_file(file);
     try {

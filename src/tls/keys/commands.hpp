@@ -26,6 +26,7 @@ struct NodeWish {
   std::string job = "*";
   std::string domain = "batchrpc";
   int days = 365;
+  bool renews = false;  ///< replaces the files of an earlier call
 };
 void write_node(const NodeWish& wish);
 

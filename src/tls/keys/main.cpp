@@ -18,16 +18,18 @@ constexpr std::string_view kUsage =
     R"(usage: batchrpc-keys token FILE
        batchrpc-keys authority FOLDER [--days N]
        batchrpc-keys node FOLDER NAME [--job JOB] [--domain DOMAIN] [--days N]
-       batchrpc-keys revoke FOLDER CERTIFICATE.pem... [--days N]
+       batchrpc-keys renew FOLDER NAME [--job JOB] [--domain DOMAIN] [--days N]
+       batchrpc-keys revoke FOLDER [CERTIFICATE.pem...] [--days N]
 
 token      writes a new join token to FILE
 authority  writes ca.pem and ca.key: an authority that signs certificates (3650 days)
 node       writes NAME.pem and NAME.key, signed by FOLDER's authority (365 days); in NAME and
            JOB, '*' stands for any characters, as in 'worker*'; the job is '*' and the domain
-           "batchrpc" by default
+           "batchrpc" by default; in the names of the files, '*' and the like become '_'
+renew      does the same, and replaces the files; nodes that use them load them by themselves
 revoke     writes crl.pem, which has these certificates and those revoked before (3650 days)
 
-Nothing is overwritten, except crl.pem.
+Nothing is overwritten, except by renew, and crl.pem.
 )";
 
 /// The user has not asked as kUsage says. what() is a sentence, or empty.
@@ -108,7 +110,7 @@ void run(const std::string& command, const std::vector<std::string>& words) {
     wish.folder = arguments.names(1, 1)[0];
     wish.days = arguments.days(wish.days);
     write_authority(wish);
-  } else if (command == "node") {
+  } else if (command == "node" || command == "renew") {
     const Arguments arguments(words, {"--days", "--domain", "--job"});
     NodeWish wish;
     wish.folder = arguments.names(2, 2)[0];
@@ -116,10 +118,11 @@ void run(const std::string& command, const std::vector<std::string>& words) {
     wish.job = arguments.text("--job", wish.job);
     wish.domain = arguments.text("--domain", wish.domain);
     wish.days = arguments.days(wish.days);
+    wish.renews = command == "renew";
     write_node(wish);
   } else if (command == "revoke") {
     const Arguments arguments(words, {"--days"});
-    const std::vector<std::string>& names = arguments.names(2, kAnyNumber);
+    const std::vector<std::string>& names = arguments.names(1, kAnyNumber);
     RevokeWish wish;
     wish.folder = names[0];
     wish.certificates.assign(names.begin() + 1, names.end());
