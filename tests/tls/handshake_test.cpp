@@ -152,7 +152,7 @@ TEST_CASE("each kind of certificate that does not hold is refused, and the log s
   const std::vector<Case> cases{
       {"another authority",
        [](const CertificateFiles& files) { return files.by_other_authority("worker1"); },
-       "certificate is not valid"},
+       "its authority is not in NodeOptions::security.authority"},
       {"expired", [](const CertificateFiles& files) { return files.options("worker1", -2h, -1h); },
        "expired"},
       {"not valid yet",

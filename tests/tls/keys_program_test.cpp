@@ -1,6 +1,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
@@ -120,6 +121,30 @@ TEST_CASE("batchrpc-keys overwrites no key and no certificate") {
   std::filesystem::remove(folder.file("keys/root.key"));
   check_refused(keys({"node", at, "root"}), "root.pem exists already");
   CHECK(folder.mode("keys/root.key") == 0);  // it is not there
+}
+
+TEST_CASE("batchrpc-keys renews a node's certificate, and only one that is there") {
+  const Folder folder;
+  const std::string at = folder.file("keys");
+  require_done(keys({"authority", at}));
+  check_refused(keys({"renew", at, "root"}), "root.pem does not exist");
+  require_done(keys({"node", at, "root"}));
+  const std::string key = folder.text("keys/root.key");
+  require_done(keys({"renew", at, "root", "--job", "run2"}));
+  CHECK(folder.text("keys/root.key") != key);
+  CHECK(folder.mode("keys/root.key") == 0600);
+  const CertificatePtr renewed = folder.certificate("keys/root.pem");
+  REQUIRE(renewed);
+  CHECK(name_of(*renewed).proof.identity == "spiffe://batchrpc/job/run2/node/root");
+}
+
+TEST_CASE("batchrpc-keys writes an empty list of revoked certificates to begin with") {
+  const Folder folder;
+  const std::string at = folder.file("keys");
+  require_done(keys({"authority", at}));
+  require_done(keys({"revoke", at}));
+  CHECK(folder.revoked() == 0);
+  CHECK(folder.mode("keys/crl.pem") == 0644);
 }
 
 TEST_CASE("batchrpc-keys revokes certificates, and keeps those revoked before") {

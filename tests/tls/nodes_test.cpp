@@ -1,5 +1,6 @@
 // Nodes that are secured by NodeOptions::security.
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -182,6 +183,13 @@ TEST_CASE("options and files that cannot be used are refused when the node start
   SecurityOptions mixed = files.options("a");
   mixed.key = files.options("b").key;
   CHECK_THAT(message_of(root_options(mixed)), Catch::Contains("belongs to"));
+  CHECK_THAT(message_of(root_options(files.options("a", -2h, -1h))),
+             Catch::Contains("has expired"));
+  CHECK_THAT(message_of(root_options(files.options("a", 1h, 2h))),
+             Catch::Contains("is not valid yet"));
+  SecurityOptions absent = files.options("a");
+  absent.certificate = "/nowhere/a.pem";
+  CHECK_THAT(message_of(root_options(absent)), Catch::Contains("No such file"));
   CHECK_THAT(message_of(root_options(files.options("other"))),
              Catch::Contains("not for the node 'a' of the job 'job'"));
 }
@@ -198,6 +206,14 @@ TEST_CASE("certificates prove names: calls see the identity of their caller") {
   CHECK(b.call<&who>("a").get() == "spiffe://test/job/job/node/b");
   CHECK(b.call<&twice>("a", 1).get() == 2);
   CHECK_THROWS_AS(c.call<&twice>("a", 1).get(), PermissionDenied);
+}
+
+TEST_CASE("a Unix socket proves the user of its peer") {
+  Node root(real_root("a", 1));
+  root.expose<&who>();
+  NodeOptions options = real_joining(root, "b", 1);
+  const Node other(options);
+  CHECK(other.call<&who>("a").get() == "user " + std::to_string(::geteuid()));
 }
 
 TEST_CASE("a node that says another name than its certificate is refused by both sides") {
