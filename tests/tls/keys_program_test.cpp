@@ -47,7 +47,7 @@ class Folder {
   [[nodiscard]] int revoked() const {
     const BioPtr bio(BIO_new_file(file("keys/crl.pem").c_str(), "r"));
     const CrlPtr list(PEM_read_bio_X509_CRL(bio.get(), nullptr, nullptr, nullptr));
-    return list ? sk_X509_REVOKED_num(X509_CRL_get_REVOKED(list.get())) : -1;
+    return list ? std::max(0, sk_X509_REVOKED_num(X509_CRL_get_REVOKED(list.get()))) : -1;
   }
 
  private:
