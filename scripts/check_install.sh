@@ -44,6 +44,9 @@ cmake -G Ninja -B build/shared -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=ON
   -DBATCHRPC_WERROR="${BATCHRPC_WERROR:-OFF}" >/dev/null
 cmake --build build/shared --parallel "$(nproc)"
 scripts/check_symbols.sh build/shared/src/*.so
+if [ -e build/shared/bin/batchrpc-keys ]; then  # installed, and no test of build/release needs it
+  cmake --build build/release --parallel "$(nproc)" --target batchrpc-keys
+fi
 version=$(sed -nE 's/^#define BATCHRPC_VERSION_(MAJOR|MINOR) //p' include/batchrpc/base/version.hpp | paste -sd .)
 for library in build/shared/src/*.so; do
   run "SONAME of $library" grep -qxF "$(basename "$library").$version" \

@@ -123,10 +123,10 @@ class HttpServer::Parts {
   }
 
   [[nodiscard]] int milliseconds_to(Clock::time_point until) const {
-    constexpr std::chrono::milliseconds kLongest(1000);
+    constexpr std::chrono::milliseconds kLongestPause(1000);
     if (!accepting_) return 20;
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(std::min<Clock::duration>(
-        until == Clock::time_point::max() ? kLongest : until - now(), kLongest));
+        until == Clock::time_point::max() ? kLongestPause : until - now(), kLongestPause));
     return static_cast<int>(std::max<std::int64_t>(left.count(), 0));
   }
 
