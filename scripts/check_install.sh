@@ -3,7 +3,7 @@
 # programs of tests/downstream against each; then it builds the program that has batchrpc as a subdirectory. Compiles
 # README's excerpt and those on tensors, futures, late answers, retries, completion tokens and tests in docs/getting-started.md,
 # builds and runs the test in docs/testing.md. Checks the requested version, the shared libraries' SONAME, and that a subdirectory adds
-# no tests or programs.
+# no tests or programs. Builds the core without OpenSSL.
 #
 # Build build/release first (scripts/test.sh). BATCHRPC_DOWNSTREAM_TORCH=OFF leaves
 # LibTorch out.
@@ -115,5 +115,10 @@ if grep -E '^(test_|header_checks|add:|cartpole|call_benchmark)' <<<"$targets"; 
   echo "install: as a subdirectory, batchrpc must not add these targets" >&2
   exit 1
 fi
+passed=$((passed + 1))
+# Without OpenSSL the core has no TLS, and compiles all the same.
+cmake -G Ninja -B build/notls -DCMAKE_BUILD_TYPE=Release "${as_release[@]}" -DBATCHRPC_TLS=OFF -DBATCHRPC_STATUS=OFF -DBATCHRPC_TORCH=OFF \
+  -DBATCHRPC_TESTS=OFF -DBATCHRPC_EXAMPLES=OFF -DBATCHRPC_BENCHMARKS=OFF -DBATCHRPC_WERROR="${BATCHRPC_WERROR:-OFF}" >/dev/null
+cmake --build build/notls --parallel "$(nproc)" --target batchrpc
 passed=$((passed + 1))
 echo "$passed passed, 0 failed"

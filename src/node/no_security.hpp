@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <system_error>
 
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/transport/security.hpp"

@@ -12,7 +12,8 @@ namespace batchrpc {
 namespace {
 
 std::shared_ptr<StreamSecurity> security_of(const NodeOptions& options,
-                                            const std::shared_ptr<Loop>& loop, const Log& log) {
+                                            [[maybe_unused]] const std::shared_ptr<Loop>& loop,
+                                            const Log& log) {
   if (options.security.insecure && !options.transports.empty()) {
     log.warning(
         "NodeOptions::security.insecure is set: TCP connections are neither encrypted nor "
