@@ -21,6 +21,8 @@ if(BATCHRPC_EXAMPLES OR BATCHRPC_BENCHMARKS OR BATCHRPC_PEERS)
   pkg_check_modules(CAIRO REQUIRED IMPORTED_TARGET cairo)  # figures
 endif()
 
+find_package(OpenSSL 3 QUIET)  # for TCP and the status page
+
 if(BATCHRPC_STATUS)
   include(BatchrpcHttplib)
   batchrpc_find_httplib(httplib_found)
@@ -31,12 +33,10 @@ if(BATCHRPC_STATUS)
     endif()
     message(STATUS "batchrpc: without the status page: ${why}")
   endif()
-  find_package(OpenSSL 3 QUIET)  # for the page by TLS
 endif()
 
 set(BATCHRPC_TLS_FOUND FALSE)
 if(BATCHRPC_TLS)
-  find_package(OpenSSL 3 QUIET)
   set(BATCHRPC_TLS_FOUND ${OPENSSL_FOUND})
   if(NOT OPENSSL_FOUND)
     set(why "no OpenSSL 3: install it (Debian: libssl-dev)")

@@ -2,25 +2,18 @@
 
 #include <string>
 
-#include "base/random_bits.hpp"
+#include "base/random_secret.hpp"
 
 namespace batchrpc {
-namespace {
-
-Secret new_key(RandomBits& random) {
-  Secret key;
-  key.first = random();
-  key.second = random();
-  return key;
-}
-
-}  // namespace
 
 NodeIdentity::NodeIdentity(const NodeOptions& options)
     : NodeIdentity(options, RandomBits(options.simulation.seed)) {}
 
 NodeIdentity::NodeIdentity(const NodeOptions& options, RandomBits random)
-    : options_(options), incarnation_(random() | 1), key_(new_key(random)), rank_(options.rank) {}
+    : options_(options),
+      incarnation_(random() | 1),
+      key_(random_secret(random)),
+      rank_(options.rank) {}
 
 // A name has no zero byte, so no two purposes are equal.
 Secret NodeIdentity::secret_for(std::string_view peer, std::uint64_t incarnation) const {

@@ -1,7 +1,5 @@
 #include "peers/deny_list.hpp"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <fstream>
 #include <utility>
@@ -11,7 +9,7 @@
 
 namespace batchrpc {
 
-DenyList::DenyList(std::string path) : path_(std::move(path)), stamp_(stamp()) {
+DenyList::DenyList(std::string path) : path_(std::move(path)), stamp_(FileStamp::of(path_)) {
   if (!path_.empty()) load();
 }
 
@@ -21,20 +19,11 @@ bool DenyList::contains(std::string_view name) const noexcept {
 }
 
 bool DenyList::look() {
-  const Stamp now = stamp();
+  const FileStamp now = FileStamp::of(path_);
   if (path_.empty() || now == stamp_) return false;
   stamp_ = now;
   load();
   return true;
-}
-
-DenyList::Stamp DenyList::stamp() const {
-  struct stat found {};
-  if (::stat(path_.c_str(), &found) != 0) return {};
-  return {.seconds = found.st_mtim.tv_sec,
-          .nanoseconds = found.st_mtim.tv_nsec,
-          .size = found.st_size,
-          .file = found.st_ino};
 }
 
 void DenyList::load() {

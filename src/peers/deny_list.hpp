@@ -1,10 +1,10 @@
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "base/file_stamp.hpp"
 
 namespace batchrpc {
 
@@ -22,18 +22,10 @@ class DenyList {
   bool look();
 
  private:
-  struct Stamp {
-    std::int64_t seconds = 0;
-    std::int64_t nanoseconds = 0;
-    std::int64_t size = -1;
-    std::uint64_t file = 0;
-    bool operator==(const Stamp&) const = default;
-  };
-  [[nodiscard]] Stamp stamp() const;
   void load();
 
   const std::string path_;
-  Stamp stamp_;
+  FileStamp stamp_;
   std::vector<std::string> patterns_;
 };
 

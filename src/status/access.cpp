@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "base/random_bits.hpp"
+#include "base/random_secret.hpp"
 #include "batchrpc/base/error.hpp"
 #include "status/ascii.hpp"
 
@@ -24,8 +24,7 @@ bool is_token_character(char letter) noexcept {
 
 Secret random_key() {
   RandomBits random;
-  const std::uint64_t first = random();
-  return {.first = first, .second = random()};
+  return random_secret(random);
 }
 
 // Returns what follows the name of a scheme, which is in lower case here.

@@ -1,12 +1,12 @@
 #include <openssl/err.h>
 #include <openssl/pem.h>
-#include <sys/stat.h>
 
 #include <array>
 #include <mutex>
 #include <new>
 #include <utility>
 
+#include "base/file_stamp.hpp"
 #include "batchrpc/base/error.hpp"
 #include "tls/certificate_name.hpp"
 #include "tls/credentials.hpp"
@@ -43,38 +43,17 @@ void add_revocations(X509_STORE& store, const std::string& path) {
   X509_STORE_set_flags(&store, X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL);
 }
 
-// What the files have in common with those that were loaded.
-struct Stamp {
-  struct One {
-    std::int64_t seconds = 0;
-    std::int64_t nanoseconds = 0;
-    std::int64_t size = -1;
-    std::uint64_t file = 0;
-    bool operator==(const One&) const = default;
-  };
-  std::array<One, 4> files{};
-  bool operator==(const Stamp&) const = default;
-};
+using Stamps = std::array<FileStamp, 4>;
 
-Stamp stamp_of(const SecurityOptions& options) {
-  const std::array<const std::string*, 4> paths{&options.certificate, &options.key,
-                                                &options.authority, &options.revocations};
-  Stamp stamp;
-  for (std::size_t i = 0; i < paths.size(); ++i) {
-    struct stat found {};
-    if (::stat(paths[i]->c_str(), &found) != 0) continue;
-    stamp.files[i] = {.seconds = found.st_mtim.tv_sec,
-                      .nanoseconds = found.st_mtim.tv_nsec,
-                      .size = found.st_size,
-                      .file = found.st_ino};
-  }
-  return stamp;
+Stamps stamps_of(const SecurityOptions& options) {
+  return {FileStamp::of(options.certificate), FileStamp::of(options.key),
+          FileStamp::of(options.authority), FileStamp::of(options.revocations)};
 }
 
 class CertificateCredentials final : public Credentials {
  public:
   CertificateCredentials(const SecurityOptions& options, Owner owner)
-      : options_(options), owner_(std::move(owner)), stamp_(stamp_of(options)) {
+      : options_(options), owner_(std::move(owner)), stamps_(stamps_of(options)) {
     state_ = load();
   }
 
@@ -104,9 +83,9 @@ class CertificateCredentials final : public Credentials {
   }
 
   [[nodiscard]] std::optional<News> look() override {
-    const Stamp now = stamp_of(options_);
-    if (now == stamp_) return std::nullopt;
-    stamp_ = now;
+    const Stamps now = stamps_of(options_);
+    if (now == stamps_) return std::nullopt;
+    stamps_ = now;
     try {
       State loaded = load();
       const std::lock_guard lock(mutex_);
@@ -193,7 +172,7 @@ class CertificateCredentials final : public Credentials {
 
   const SecurityOptions options_;
   const Owner owner_;
-  Stamp stamp_;  // used by one thread at a time
+  Stamps stamps_;  // used by one thread at a time
 
   mutable std::mutex mutex_;  // guards state_
   State state_;

@@ -5,7 +5,6 @@
 #include <openssl/crypto.h>
 #include <openssl/kdf.h>
 #include <openssl/params.h>
-#include <openssl/rand.h>
 #include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -20,8 +19,12 @@
 #include <vector>
 
 #include "base/hex.hpp"
+#include "base/random_bits.hpp"
+#include "base/write_all.hpp"
 #include "batchrpc/base/error.hpp"
+#include "tls/make_certificate.hpp"
 #include "tls/openssl_pointers.hpp"
+#include "transport/owned_fd.hpp"
 
 namespace batchrpc::tls {
 namespace {
@@ -31,20 +34,6 @@ constexpr std::size_t kMost = 4096;
 constexpr mode_t kOthers = S_IRWXG | S_IRWXO;
 
 std::string error_text(int error) { return std::generic_category().message(error); }
-
-class File {
- public:
-  explicit File(int fd) noexcept : fd_(fd) {}
-  ~File() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  [[nodiscard]] int fd() const noexcept { return fd_; }
-
- private:
-  const int fd_;
-};
 
 void derive(std::string_view token, std::string_view purpose, std::span<unsigned char> out) {
   using Kdf = std::unique_ptr<EVP_KDF, FreeBy<&EVP_KDF_free>>;
@@ -103,25 +92,17 @@ std::string make_folder(const std::string& path) {
   return {};
 }
 
-std::string random_digits(std::size_t bytes) {
-  std::vector<unsigned char> drawn(bytes);
-  if (RAND_bytes(drawn.data(), static_cast<int>(drawn.size())) != 1) throw std::bad_alloc();
-  return hex(std::span<const std::uint8_t>(drawn));
-}
-
 // Processes that do this at the same time agree on one file: it gets its name when it is complete,
 // and only if no other has that name. Returns why it cannot be written; empty if it is there.
 std::string make_token_file(const std::string& path) {
-  const std::string draft = path + "." + random_digits(8);
-  const File file(::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
-                         S_IRUSR | S_IWUSR));
-  if (file.fd() < 0) return error_text(errno);
-  const std::string text = random_digits(kLeast) + "\n";
+  const std::string draft = path + "." + hex(RandomBits()());
+  const detail::OwnedFd file(::open(
+      draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR));
+  if (file.get() < 0) return error_text(errno);
   std::string why;
-  const ssize_t written = ::write(file.fd(), text.data(), text.size());
-  if (written != static_cast<ssize_t>(text.size())) {
-    why = written < 0 ? error_text(errno) : "the disk is full";
-  } else if (::fsync(file.fd()) != 0 ||
+  if (const int error = write_all(file.get(), make_token()); error != 0) {
+    why = error_text(error);
+  } else if (::fsync(file.get()) != 0 ||
              (::link(draft.c_str(), path.c_str()) != 0 && errno != EEXIST)) {
     why = error_text(errno);
   }
@@ -147,16 +128,16 @@ JoinKey derive_join_key(std::string_view token, std::string_view job, const std:
 
 std::string read_token_file(const std::string& path) {
   const std::string what = "the token file " + path;
-  const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const detail::OwnedFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat found {};
-  if (file.fd() < 0 || ::fstat(file.fd(), &found) != 0) {
+  if (file.get() < 0 || ::fstat(file.get(), &found) != 0) {
     throw InvalidArgument(what + " cannot be read: " + error_text(errno) +
                           ". Make one by: batchrpc-keys token " + path);
   }
   if (!S_ISREG(found.st_mode)) throw InvalidArgument(what + " is not a file");
   check_private(found, what);
   std::string text(kMost + 1, '\0');
-  const ssize_t size = ::read(file.fd(), text.data(), text.size());
+  const ssize_t size = ::read(file.get(), text.data(), text.size());
   if (size < 0) throw InvalidArgument(what + " cannot be read: " + error_text(errno));
   if (size > static_cast<ssize_t>(kMost)) {
     throw InvalidArgument(what + " has more than 4096 bytes; a token is shorter");

@@ -9,6 +9,8 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "base/write_all.hpp"
+
 namespace batchrpc::keys {
 namespace {
 
@@ -38,17 +40,6 @@ class OpenFile {
  private:
   int fd_;
 };
-
-/// Returns 0, or the error.
-int write_all(int fd, std::string_view text) noexcept {
-  while (!text.empty()) {
-    const ssize_t written = ::write(fd, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return errno;
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return 0;
-}
 
 }  // namespace
 
