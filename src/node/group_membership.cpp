@@ -147,7 +147,7 @@ void GroupMembership::root_answered(const std::shared_ptr<Session>& session,
   }
   const PeerIdentity as_peer{
       .name = root->name, .rank = root->rank, .incarnation = root->incarnation};
-  if (returning_ && core_.peers().is_current(as_peer)) {  // it was only cut off
+  if (returning_ && !is_forgotten_ && core_.peers().is_current(as_peer)) {  // it was only cut off
     root_is_back();
     check_members(as_peer);
     return;

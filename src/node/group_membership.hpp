@@ -60,6 +60,7 @@ class GroupMembership final : public std::enable_shared_from_this<GroupMembershi
   void refused_return(const std::string& why);
   void choose_another_rank();
   void check_members_later(std::shared_ptr<const PeerIdentity> root);
+  void join_again();
   void check_members(const PeerIdentity& root);
   void agree_with(const std::vector<Member>& members);
 
@@ -71,6 +72,7 @@ class GroupMembership final : public std::enable_shared_from_this<GroupMembershi
   bool joined_ = false;
 
   bool returning_ = false;           // looks for a lost root
+  bool is_forgotten_ = false;        // the root no longer counts this node as a member
   std::uint64_t lost_root_ = 0;      // its incarnation
   std::optional<int> other_rank_{};  // chosen because another node has this node's rank now
   std::string refused_for_;          // the reason of the last refusal that was logged

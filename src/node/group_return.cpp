@@ -34,7 +34,7 @@ void GroupMembership::peer_lost(const PeerInfo& peer) {
 }
 
 void GroupMembership::peer_joined(const PeerInfo& peer) {
-  if (peer.rank != 0 || !returning_ || peer.incarnation != lost_root_) return;
+  if (peer.rank != 0 || !returning_ || is_forgotten_ || peer.incarnation != lost_root_) return;
   root_is_back();
   check_members({.name = peer.name, .rank = 0, .incarnation = peer.incarnation});
 }
@@ -74,8 +74,20 @@ void GroupMembership::choose_another_rank() {
 
 void GroupMembership::root_is_back() {
   if (!std::exchange(returning_, false)) return;
+  is_forgotten_ = false;
   core_.loop()->cancel(std::exchange(return_timer_, 0));
   core_.log().info("the root is back; this node has rank " + std::to_string(core_.rank()));
+}
+
+// While this node was lost, another node took its rank, or the root forgot it.
+void GroupMembership::join_again() {
+  if (core_.refusal() || std::exchange(returning_, true)) return;
+  is_forgotten_ = true;
+  core_.log().info("the root no longer counts this node as a member; joining again");
+  address_.reset();
+  other_rank_.reset();
+  refused_for_.clear();
+  try_to_return();
 }
 
 // A member that the new root does not know by then has ended while there was no root.
@@ -100,7 +112,9 @@ void GroupMembership::check_members(const PeerIdentity& root) {
     detail::send_call<std::vector<Member>>(submit, key_of<std::vector<Member>>(kMembers), {})
         .then([weak = weak_from_this()](const Result<std::vector<Member>>& members) {
           const auto self = weak.lock();
-          if (self && members) self->agree_with(*members);
+          if (!self) return;
+          if (members) return self->agree_with(*members);
+          if (members.code() == ErrorCode::permission_denied) self->join_again();
         });
   } catch (const Error& error) {
     core_.log().info("could not ask the root for its members: " + std::string(error.what()));
@@ -108,6 +122,10 @@ void GroupMembership::check_members(const PeerIdentity& root) {
 }
 
 void GroupMembership::agree_with(const std::vector<Member>& members) {
+  const bool lists_self = std::any_of(members.begin(), members.end(), [&](const Member& member) {
+    return member.name == core_.name() && member.incarnation == core_.incarnation();
+  });
+  if (!lists_self) return join_again();
   for (const Member& member : members) {
     if (member.name != core_.name()) core_.add_member(member);
   }

@@ -44,6 +44,7 @@ Future<JoinReply> GroupRoot::admit(Member member, std::int32_t world_size) {
   }
   Promise<JoinReply> promise;
   auto future = promise.get_future();
+  std::vector<std::string> replaced;
   {
     const std::lock_guard lock(mutex_);
     if (world_size != options.world_size) {
@@ -71,7 +72,10 @@ Future<JoinReply> GroupRoot::admit(Member member, std::int32_t world_size) {
     }
     roster_.add(member);  // A node that joins again replaces its own entry.
     waiting_.push_back({member, std::move(promise)});
+    replaced = roster_.lost_of_rank(member.rank);
   }
+  for (const std::string& name : replaced)
+    core_.peers().exclude_lost(name);
   core_.add_member(member);
   news_.is_up_to_date(member);
   finish_if_complete();
@@ -166,6 +170,7 @@ void GroupRoot::tick() {
   std::vector<Member> lost;
   {
     const std::lock_guard lock(mutex_);
+    roster_.forget_lost([&](const std::string& name) { return !core_.peers().is_known(name); });
     if (roster_.members().size() < 2) return;
     members = roster_.members();
     lost = roster_.lost();

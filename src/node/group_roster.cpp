@@ -63,10 +63,19 @@ std::optional<Member> GroupRoster::lose(const std::string& name, std::uint64_t i
 std::optional<Member> GroupRoster::restore(const std::string& name, std::uint64_t incarnation) {
   const auto at = lost_.find(name);
   if (at == lost_.end() || at->second.incarnation != incarnation) return std::nullopt;
+  if (has_rank(at->second.rank)) return std::nullopt;
   Member member = std::move(at->second);
   lost_.erase(at);
   members_.push_back(member);
   return member;
+}
+
+std::vector<std::string> GroupRoster::lost_of_rank(std::int32_t rank) const {
+  std::vector<std::string> names;
+  for (const auto& [name, member] : lost_) {
+    if (member.rank == rank) names.push_back(name);
+  }
+  return names;
 }
 
 bool GroupRoster::is_complete(std::int32_t world_size) const noexcept {

@@ -29,8 +29,17 @@ class GroupRoster {
   void add(const Member& member);
   /// Makes the member a lost one. Empty if it was no member.
   std::optional<Member> lose(const std::string& name, std::uint64_t incarnation);
-  /// Makes the lost node a member again. Empty if it was not lost.
+  /// Makes the lost node a member again. Empty if it was not lost, or if another member has its
+  /// rank: then it must join again.
   std::optional<Member> restore(const std::string& name, std::uint64_t incarnation);
+
+  /// Returns the names of the lost nodes that had this rank.
+  [[nodiscard]] std::vector<std::string> lost_of_rank(std::int32_t rank) const;
+  /// Forgets the lost nodes for which `is_forgotten(name)` is true.
+  template <class Predicate>
+  void forget_lost(Predicate is_forgotten) {
+    std::erase_if(lost_, [&](const auto& entry) { return is_forgotten(entry.first); });
+  }
 
   /// Whether a world of that size has all its members; one of size 0 always has.
   [[nodiscard]] bool is_complete(std::int32_t world_size) const noexcept;

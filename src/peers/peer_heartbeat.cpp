@@ -9,6 +9,7 @@ namespace batchrpc {
 
 void PeerTable::tick() {
   drop_half_open();
+  forget_dead();
   const auto silent_limit =
       (options_.liveness.dead_after + options_.liveness.ping_after - Duration(1)) /
       options_.liveness.ping_after;
@@ -40,6 +41,27 @@ void PeerTable::tick() {
     }
   }
   run(ended);
+}
+
+// Forgets lost peers whose lease has ended, the longest lost first, if there are too many. A node
+// that returns after that joins anew.
+void PeerTable::forget_dead() {
+  const std::lock_guard lock(mutex_);
+  const TimePoint now = environment_.loop->now();
+  std::vector<std::pair<TimePoint, std::string>> dead;
+  for (const auto& [name, peer] : peers_) {
+    if (peer.info.state != PeerState::lost || !peer.sessions.empty() || peer.current) continue;
+    // Other nodes try to return to the root, and may yet reach a peer that the root has not lost.
+    if (self_.rank != 0 && (peer.info.rank == 0 || !peer.gone)) continue;
+    dead.emplace_back(peer.lost_at, name);
+  }
+  if (dead.size() <= kRememberedDead) return;
+  std::sort(dead.begin(), dead.end());
+  dead.resize(dead.size() - kRememberedDead);
+  const Duration lease = std::max(options_.liveness.rref_lease, options_.liveness.dead_after);
+  for (const auto& [lost_at, name] : dead) {
+    if (now - lost_at > lease) peers_.erase(name);
+  }
 }
 
 std::vector<PeerInfo> PeerTable::snapshot() const {

@@ -108,6 +108,12 @@ void PeerTable::remove(const std::string& name, std::uint64_t incarnation,
   run(ended);
 }
 
+void PeerTable::exclude_lost(std::string_view name) {
+  const std::lock_guard lock(mutex_);
+  Peer* const peer = find(name);
+  if (peer != nullptr && peer->lost) peer->member = false;
+}
+
 std::shared_ptr<Session> PeerTable::make_session(const std::string& expected_name,
                                                  std::uint64_t id) {
   return std::make_shared<Session>(environment_.host(), environment_.loop, environment_.context,
@@ -147,7 +153,8 @@ std::shared_ptr<Session> PeerTable::find_session(std::string_view name) {
   }
   Peer& peer = at->second;
   if (!peer.member) {
-    throw NotSent(std::string(name) + " was restarted and has not joined again yet; call again");
+    throw NotSent(std::string(name) + " was restarted or lost its rank, and has not joined again "
+                  "yet; call again");
   }
   return peer.current ? peer.current : begin_connecting(peer);
 }
@@ -336,6 +343,7 @@ void PeerTable::lose(Peer& peer, const std::string& why, Ended& ended, LogLevel 
   if (current && is_new) peer.broken.push_back(current);
   ++sessions_changed_;
   peer.info.state = PeerState::lost;
+  peer.lost_at = environment_.loop->now();
   peer.info.last_error = why;
   peer.trials.clear();
   peer.trying_since.reset();

@@ -29,6 +29,9 @@ namespace batchrpc {
 /// Its work is done on the loop.
 class PeerTable final : public PeerView {
  public:
+  /// The number of lost peers that a node remembers for longer than their lease.
+  static constexpr std::size_t kRememberedDead = 256;
+
   struct Environment {
     std::shared_ptr<Loop> loop;
     std::shared_ptr<WaitContext> context;
@@ -47,6 +50,9 @@ class PeerTable final : public PeerView {
   bool add(const Member& member, std::vector<std::string> addresses);
   /// The group has announced that this incarnation is gone. A session that still works is kept.
   void remove(const std::string& name, std::uint64_t incarnation, const std::string& reason);
+
+  /// Another node has taken the rank of this lost peer: it is no member until it joins again.
+  void exclude_lost(std::string_view name);
 
   /// Returns the session for calls to `peer`; begins to connect if there is none. Throws NotFound
   /// for an unknown name, and ShutDown after close().
@@ -139,6 +145,7 @@ class PeerTable final : public PeerView {
     std::vector<std::shared_ptr<Session>> sessions;  // all open sessions
     std::vector<std::shared_ptr<Session>> broken;    // ended; their calls wait for their outcome
     std::vector<Trial> trials;
+    TimePoint lost_at{};                             // when its last session ended
     std::optional<TimePoint> trying_since;  // when it began to try for a first connection
     int tries = 0;                          // failed tries in a row
     TimePoint next_try{};
@@ -208,6 +215,7 @@ class PeerTable final : public PeerView {
   [[nodiscard]] Duration longest_wait(const HalfOpen& entry) const;
   void report_unidentified(const std::string& line, LogLevel level = LogLevel::warning);
   void drop_unidentified(std::string_view name);
+  void forget_dead();
 
   void log(LogLevel level, const std::string& line) const;
   void report_on(const std::string& name, LogLevel level, const std::string& line) const;
