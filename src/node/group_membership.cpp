@@ -218,7 +218,8 @@ void GroupMembership::joined(const std::shared_ptr<Session>& session,
     return;
   }
   root_is_back();
-  check_members_later(session->peer());
+  // A member that the new root does not know by then has ended while there was no root.
+  check_members_later(*session->peer(), 2 * core_.options().liveness.dead_after);
 }
 
 }  // namespace batchrpc

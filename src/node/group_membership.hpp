@@ -59,7 +59,7 @@ class GroupMembership final : public std::enable_shared_from_this<GroupMembershi
   void try_to_return();
   void refused_return(const std::string& why);
   void choose_another_rank();
-  void check_members_later(std::shared_ptr<const PeerIdentity> root);
+  void check_members_later(const PeerIdentity& root, Duration pause);
   void join_again();
   void check_members(const PeerIdentity& root);
   void agree_with(const std::vector<Member>& members);

@@ -90,12 +90,10 @@ void GroupMembership::join_again() {
   try_to_return();
 }
 
-// A member that the new root does not know by then has ended while there was no root.
-void GroupMembership::check_members_later(std::shared_ptr<const PeerIdentity> root) {
-  core_.loop()->schedule(core_.loop()->now() + 2 * core_.options().liveness.dead_after,
-                         [weak = weak_from_this(), root = std::move(root)] {
-                           if (const auto self = weak.lock()) self->check_members(*root);
-                         });
+void GroupMembership::check_members_later(const PeerIdentity& root, Duration pause) {
+  core_.loop()->schedule(core_.loop()->now() + pause, [weak = weak_from_this(), root] {
+    if (const auto self = weak.lock()) self->check_members(root);
+  });
 }
 
 // Asks the root for its members, since nodes may have joined and left unnoticed. A peer that the
@@ -110,11 +108,12 @@ void GroupMembership::check_members(const PeerIdentity& root) {
   };
   try {
     detail::send_call<std::vector<Member>>(submit, key_of<std::vector<Member>>(kMembers), {})
-        .then([weak = weak_from_this()](const Result<std::vector<Member>>& members) {
+        .then([weak = weak_from_this(), root](const Result<std::vector<Member>>& members) {
           const auto self = weak.lock();
           if (!self) return;
           if (members) return self->agree_with(*members);
-          if (members.code() == ErrorCode::permission_denied) self->join_again();
+          if (members.code() == ErrorCode::permission_denied) return self->join_again();
+          self->check_members_later(root, kPause);
         });
   } catch (const Error& error) {
     core_.log().info("could not ask the root for its members: " + std::string(error.what()));

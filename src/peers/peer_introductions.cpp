@@ -68,7 +68,10 @@ bool PeerTable::admit(Session& session, const wire::Hello& hello) {
     if (session.was_accepted()) {
       if (is_root || is_introduced(hello)) {
         check_addressed(hello);
-        if (is_root) check_unique(hello);
+        if (is_root) {
+          check_unique(hello);
+          check_joins(hello);
+        }
         admit_now(session, hello, ended);
         admitted = true;
       } else {
@@ -181,6 +184,14 @@ void PeerTable::check_unique(const wire::Hello& hello) const {
   if (same == peers_.end()) return;
   throw JoinFailed("the incarnation of " + hello.name + " is that of " + same->first +
                    "; each node draws one of its own");
+}
+
+// Throws if the sender counts itself as a member, and is none at this root: another node took its
+// rank, or its lease has ended. It joins again.
+void PeerTable::check_joins(const wire::Hello& hello) const {
+  if (hello.joins || is_introduced(hello)) return;
+  throw JoinFailed("the root " + self_.name + " no longer counts " + hello.name +
+                   " as a member, since it was lost; it must join again");
 }
 
 // The root's news of a new member may still be on their way. The hello waits for them.

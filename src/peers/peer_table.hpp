@@ -145,7 +145,7 @@ class PeerTable final : public PeerView {
     std::vector<std::shared_ptr<Session>> sessions;  // all open sessions
     std::vector<std::shared_ptr<Session>> broken;    // ended; their calls wait for their outcome
     std::vector<Trial> trials;
-    TimePoint lost_at{};                             // when its last session ended
+    TimePoint lost_at{};                    // when its last session ended
     std::optional<TimePoint> trying_since;  // when it began to try for a first connection
     int tries = 0;                          // failed tries in a row
     TimePoint next_try{};
@@ -192,6 +192,7 @@ class PeerTable final : public PeerView {
   void await_introduction(const Session& session, const wire::Hello& hello);
   void check_addressed(const wire::Hello& hello) const;
   void check_unique(const wire::Hello& hello) const;
+  void check_joins(const wire::Hello& hello) const;
   void meet_other(Session& session, const wire::Hello& hello, Ended& ended);
   [[nodiscard]] static std::shared_ptr<Session> successor(const Peer& peer,
                                                           std::uint64_t incarnation);

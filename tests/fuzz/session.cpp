@@ -60,6 +60,7 @@ void session(Input input) {
                                    .session = (begin & kOther) != 0 ? 9U : 8U,
                                    .received = received,
                                    .resumed = (begin & kResumes) != 0,
+                                   .joins = true,
                                    .name = "raw"}));
     }
     if ((begin & kDefines) != 0) {

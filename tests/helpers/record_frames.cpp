@@ -97,7 +97,9 @@ void record(const Recording& to) {
                       .incarnation = 41,
                       .host = "elsewhere",
                       .addresses = {"inproc://recorded"}};
-  to.write("hello", {wire::hello_frame({.incarnation = 41, .session = 43, .name = "recorded"})});
+  to.write(
+      "hello",
+      {wire::hello_frame({.incarnation = 41, .session = 43, .joins = true, .name = "recorded"})});
   to.write("define", {define(0, "batchrpc.join", signature<JoinReply, Member, std::int32_t>()),
                       define(1, "twice", signature<int, int>()),
                       define(2, "size", signature<std::size_t, Bytes>()),

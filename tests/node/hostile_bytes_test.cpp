@@ -198,8 +198,8 @@ TEST_CASE("random and mutated frames on a listening port do no harm, each of the
     REQUIRE(socket.connected());
     ++connections;
     if (mutator.any(8) != 0) {
-      const auto hello =
-          wire::hello_frame({.incarnation = 2 * connections + 1, .session = 1, .name = "stranger"});
+      const auto hello = wire::hello_frame(
+          {.incarnation = 2 * connections + 1, .session = 1, .joins = true, .name = "stranger"});
       (void)socket.send(std::as_bytes(std::span(hello)));
       // What it will call, so that its calls find something.
       for (std::size_t i = 0; i < 3; ++i)

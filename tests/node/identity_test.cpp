@@ -169,7 +169,8 @@ TEST_CASE("a rank in a hello counts only once its sender has joined") {
   int rank = 99;
   root.expose("rank", [&rank] { rank = CallContext::current()->caller().rank; });
   RawPeer peer(world);
-  peer.send(wire::hello_frame({.rank = 0, .incarnation = 3, .session = 9, .name = "raw"}));
+  peer.send(
+      wire::hello_frame({.rank = 0, .incarnation = 3, .session = 9, .joins = true, .name = "raw"}));
   peer.send(define(0, "rank", signature<void>()));
   peer.send(call_frame({.number = 0, .id = 1}, std::int32_t{0}));
   world.run_for(1s);
@@ -192,7 +193,7 @@ TEST_CASE("no two nodes have one incarnation, and none has the incarnation 0") {
 TEST_CASE("a peer that has not joined is dropped after 30 s, also if it resumes its session") {
   VirtualWorld world;
   const Node root = world.root();
-  wire::Hello hello{.incarnation = 3, .session = 9, .name = "raw", .secret = {1, 2}};
+  wire::Hello hello{.incarnation = 3, .session = 9, .joins = true, .name = "raw", .secret = {1, 2}};
   auto first = std::make_unique<RawPeer>(world);
   first->send(wire::hello_frame(hello));
   REQUIRE(first->frame(FrameKind::hello));
@@ -215,7 +216,8 @@ TEST_CASE("a peer that has not joined is dropped after 30 s, also if it resumes 
 TEST_CASE("a session is resumed only by the node that began it") {
   VirtualWorld world;
   const Node root = world.root();
-  const wire::Hello hello{.incarnation = 3, .session = 9, .name = "raw", .secret = {1, 2}};
+  const wire::Hello hello{
+      .incarnation = 3, .session = 9, .joins = true, .name = "raw", .secret = {1, 2}};
   auto first = std::make_unique<RawPeer>(world);
   first->send(wire::hello_frame(hello));
   REQUIRE(first->frame(FrameKind::hello));

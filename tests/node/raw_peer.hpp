@@ -41,7 +41,8 @@ class RawPeer {
 
   /// Says hello as a node would that begins a session.
   void say_hello(const std::string& name = "raw", std::uint64_t incarnation = 1) {
-    send(wire::hello_frame({.incarnation = incarnation, .session = 1, .name = name}));
+    send(
+        wire::hello_frame({.incarnation = incarnation, .session = 1, .joins = true, .name = name}));
   }
 
   /// Whether the node has closed the connection.

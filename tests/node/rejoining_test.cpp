@@ -3,6 +3,7 @@
 #include <string>
 
 #include "batchrpc/batchrpc.hpp"
+#include "batchrpc/testing/simulated_world.hpp"
 #include "node/virtual_world.hpp"
 #include "peers/peer_table.hpp"
 
@@ -52,6 +53,25 @@ TEST_CASE("a lost node whose rank another node has taken comes back with a rank 
   CHECK(a.call<&add>("root", 4, 2).get() == 6);
 }
 
+// Found by random programs, seeds 1173 and 1443.
+TEST_CASE("a node that stood still and never noticed that it was lost joins again") {
+  SimulatedWorld world(1);
+  Node root(world.options("root"));
+  root.expose<&add>();
+  Node a(world.options("a"));
+  a.expose<&add>();
+  world.pause("a");
+  world.run_for(7s);
+  const Node b(world.options("b"));
+  CHECK(b.rank() == 1);
+  world.resume("a");
+  world.run_for(10s);
+  CHECK(a.rank() == 2);
+  CHECK(root.call<&add>("a", 1, 2).get() == 3);
+  CHECK(b.call<&add>("a", 1, 2).get() == 3);
+  CHECK(a.call<&add>("root", 4, 2).get() == 6);
+}
+
 TEST_CASE("a lost node that chose its rank itself asks for it until it is free") {
   const VirtualWorld world;
   const Node root = world.root();
@@ -67,8 +87,9 @@ TEST_CASE("a lost node that chose its rank itself asks for it until it is free")
     world.network->rejoin("a");
     world.run_for(20s);
     CHECK(state_of(root, "a") == PeerState::lost);
-    CHECK(world.log.contain("the root refuses to take this node back; asking again: rank 1 is "
-                            "taken by b"));
+    CHECK(
+        world.log.contain("the root refuses to take this node back; asking again: rank 1 is "
+                          "taken by b"));
   }
   world.run_for(20s);
   CHECK(a.rank() == 1);

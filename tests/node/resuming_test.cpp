@@ -214,6 +214,7 @@ struct Resuming {
                                  .session = session,
                                  .received = received,
                                  .resumed = resumed,
+                                 .joins = true,
                                  .name = "raw"}));
   }
 };

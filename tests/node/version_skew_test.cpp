@@ -230,9 +230,9 @@ std::vector<Word> later_frame(wire::FrameHeader header, const Fields&... fields)
 TEST_CASE("promise 10: a peer of a later minor version, with fields that nobody knows, is served") {
   Conversation with({});
   const std::string name = "later";
-  with.peer.send(later_frame({.kind = FrameKind::hello}, wire::kMajor, std::uint16_t{9},
-                             std::int32_t{-1}, std::uint64_t{41}, std::uint64_t{43},
-                             std::uint64_t{0}, name, std::string()));
+  with.peer.send(later_frame({.kind = FrameKind::hello, .flags = wire::kJoins}, wire::kMajor,
+                             std::uint16_t{9}, std::int32_t{-1}, std::uint64_t{41},
+                             std::uint64_t{43}, std::uint64_t{0}, name, std::string()));
   CHECK(with.peer.frame(FrameKind::hello));
   with.peer.send(later_frame({.kind = FrameKind::define}, std::uint32_t{0}, std::string("twice"),
                              std::string(signature<int, int>())));
