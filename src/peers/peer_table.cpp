@@ -109,9 +109,15 @@ void PeerTable::remove(const std::string& name, std::uint64_t incarnation,
 }
 
 void PeerTable::exclude_lost(std::string_view name) {
-  const std::lock_guard lock(mutex_);
-  Peer* const peer = find(name);
-  if (peer != nullptr && peer->lost) peer->member = false;
+  Ended ended;
+  {
+    const std::lock_guard lock(mutex_);
+    Peer* const peer = find(name);
+    if (peer == nullptr || !peer->lost) return;
+    lose(*peer, "another node has taken its rank", ended);  // ends what tries to reach it
+    peer->member = false;
+  }
+  run(ended);
 }
 
 std::shared_ptr<Session> PeerTable::make_session(const std::string& expected_name,
