@@ -127,6 +127,8 @@ void PeerTable::admit_now(Session& session, const wire::Hello& hello, Ended& end
   peer.trying_since.reset();
   hurry(peer);
   peer.sessions.push_back(shared);
+  if (!peer.budget) peer.budget = session.incoming().budget();
+  session.incoming().share(*peer.budget);
   // Calls go to members only. A node that joins may change its connection.
   if (!peer.current || !peer.member) peer.current = shared;
   const auto proof = session.connection().proof();

@@ -132,13 +132,14 @@ class PeerTable final : public PeerView {
   };
   struct Peer {
     PeerInfo info;
-    std::optional<Secret> secret{};  // of this incarnation, from its first hello
-    bool member = false;             // this incarnation is a member of the group
-    bool known = false;              // the group has announced this incarnation or an earlier one
-    bool lost = false;               // it was lost, and has not been heard since
-    bool gone = false;               // the peer or the group has said so
-    bool dead = false;               // the peer has said so, or its address refuses
-    bool left = false;               // the peer has said so
+    std::optional<CallBudget> budget{};  // of all its sessions
+    std::optional<Secret> secret{};      // of this incarnation, from its first hello
+    bool member = false;                 // this incarnation is a member of the group
+    bool known = false;  // the group has announced this incarnation or an earlier one
+    bool lost = false;   // it was lost, and has not been heard since
+    bool gone = false;   // the peer or the group has said so
+    bool dead = false;   // the peer has said so, or its address refuses
+    bool left = false;   // the peer has said so
     std::uint64_t sessions_ended = 0;
     std::vector<std::uint64_t> former{};             // the latest incarnations before this one
     std::shared_ptr<Session> current;                // the session for calls

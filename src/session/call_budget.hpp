@@ -11,7 +11,8 @@ namespace batchrpc {
 
 /// Bounds the memory that the calls of one peer take at this node: those that wait, those that run
 /// and have not answered, and those whose payloads are still coming in, which count as a whole. It
-/// holds without any NodeOptions::limits.calls. See docs/decisions/0016. Thread-safe.
+/// holds without any NodeOptions::limits.calls. All sessions of one peer share it: copies count
+/// together. See docs/decisions/0016. Thread-safe.
 class CallBudget {
  public:
   explicit CallBudget(const NodeLimits& limits)
@@ -25,20 +26,19 @@ class CallBudget {
 
  private:
   // A caller with the same options has at most max_outstanding_bytes of unfinished calls, or half
-  // of that beside a larger one. It counts only what it sends. What describes the calls here may
-  // take as much again. Handlers that call back are not bounded by that, so little credit does not
-  // make for little room.
-  static constexpr std::uint64_t kLeast = std::uint64_t{256} << 20;
+  // of that beside a larger one. It counts only what it sends, not what describes the calls here,
+  // nor the calls of handlers that call back.
+  static constexpr std::uint64_t kBeyondCredit = std::uint64_t{256} << 20;
   // Honest peers come nowhere near that: the library's calls are small and answered soon.
   static constexpr std::uint64_t kLibraryBytes = std::uint64_t{256} << 20;
 
   static std::uint64_t limit_of(const NodeLimits& limits) noexcept {
     constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
-    return std::max(kLeast, 2 * std::min(limits.max_outstanding_bytes, kMost));
+    return kBeyondCredit + std::min(limits.max_outstanding_bytes, kMost);
   }
 
-  const detail::Ref<detail::ByteBudget> program_;
-  const detail::Ref<detail::ByteBudget> library_;
+  detail::Ref<detail::ByteBudget> program_;
+  detail::Ref<detail::ByteBudget> library_;
 };
 
 }  // namespace batchrpc

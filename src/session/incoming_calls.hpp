@@ -34,6 +34,11 @@ class IncomingCalls final : public detail::ReplySink,
   /// answered. Its node waits for them when it ends.
   void belong_to(std::weak_ptr<const void> session) { session_ = std::move(session); }
 
+  /// Counts the memory of the calls in `budget`, with those of the peer's other sessions. Call it
+  /// before the first call comes.
+  void share(const CallBudget& budget) { budget_ = budget; }
+  [[nodiscard]] const CallBudget& budget() const noexcept { return budget_; }
+
   /// Defines the function that the peer has numbered for its calls. Throws BadMessage.
   void define(const wire::FrameView& frame);
   /// Takes a call that has come complete. Throws BadMessage.
@@ -114,7 +119,7 @@ class IncomingCalls final : public detail::ReplySink,
   std::size_t defined_bytes_ = 0;  // the bytes of their names and signatures
   // The bytes of refusals, and of credits, while the peer had too many replies to read.
   std::uint64_t unread_bytes_ = 0;
-  const CallBudget budget_;
+  CallBudget budget_;
   CallOrder order_;
   bool caller_gone_ = false;
   InFlightCalls in_flight_;

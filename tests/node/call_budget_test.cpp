@@ -21,7 +21,8 @@ using test::RawPeer;
 using wire::FrameKind;
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
-constexpr std::size_t kLimit = 256 * kMiB;  // with little credit
+constexpr std::size_t kCredit = 64 * 1024;
+constexpr std::size_t kLimit = kCredit + 256 * kMiB;
 
 /// A call whose payload of so many bytes is announced.
 std::vector<Word> announced(wire::FrameHeader header, std::uint64_t size) {
@@ -42,7 +43,7 @@ struct Greedy {
   explicit Greedy(Duration expose_within = Duration::zero())
       : root([&] {
           NodeOptions options = world.options("root");
-          options.limits.max_outstanding_bytes = 64 * 1024;
+          options.limits.max_outstanding_bytes = kCredit;
           options.limits.max_payload_bytes = std::uint64_t{1} << 40;
           options.expose_within = expose_within;
           return Node(options);
@@ -166,8 +167,8 @@ TEST_CASE("calls that wait or run count until they are answered, those without a
   const std::size_t before = test::allocated_bytes();
   for (std::uint64_t id = 1; id <= 40; ++id)
     send(id);
-  CHECK(greedy.never.size() == 31);
-  CHECK(greedy.refused() == (wants_reply ? 9 : 0));
+  CHECK(greedy.never.size() == 32);
+  CHECK(greedy.refused() == (wants_reply ? 8 : 0));
   CHECK(greedy.world.log.contain("a notification from raw was dropped: 'text' was not run") ==
         !wants_reply);
   CHECK(test::allocated_bytes() < before + 2 * kLimit + 24 * kMiB);  // each is also decoded
@@ -175,9 +176,25 @@ TEST_CASE("calls that wait or run count until they are answered, those without a
   test::another_peer_is_served(greedy.world);
   greedy.never.front().set_value(1);
   send(41);
-  CHECK(greedy.never.size() == 32);
+  CHECK(greedy.never.size() == 33);
   send(42);
-  CHECK(greedy.never.size() == 32);
+  CHECK(greedy.never.size() == 33);
+}
+
+TEST_CASE("the sessions of one peer share its budget") {
+  Greedy greedy;
+  greedy.peer.send(announced({.number = 0, .id = 1}, kLimit - kMiB));
+  RawPeer second(greedy.world);
+  second.send(wire::hello_frame({.incarnation = 1, .session = 2, .joins = true, .name = "raw"}));
+  second.send(define(0, "keep", signature<int, Bytes>()));
+  second.send(announced({.number = 0, .id = 1}, 2 * kMiB));
+  const auto error = second.frame(FrameKind::error);
+  REQUIRE(error);
+  CHECK(wire::read_error(wire::parse_frame(*error)).code ==
+        static_cast<std::uint16_t>(ErrorCode::overloaded));
+  greedy.peer.send(wire::plain_frame({.kind = FrameKind::cancel, .id = 1}));
+  second.send(announced({.number = 0, .id = 2}, 2 * kMiB));
+  CHECK_FALSE(second.frame(FrameKind::error));
 }
 
 TEST_CASE("a refusal says what the peer takes here, and the limit") {

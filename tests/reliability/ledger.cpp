@@ -116,7 +116,9 @@ void Ledger::check_time(const LedgerCall& call, bool timed_out) {
     complain(call, "timed out before its time, at " + text(deadline));
   }
   if (weather_ == Weather::storm || weather_ == Weather::stall) return;  // callers stand still
-  if (deadline != Duration::max() && now > deadline + kLate) {
+  // The time left travels with a call. A cut that holds the call up makes its calls as much later.
+  const Duration late = call.parent != 0 && weather_ == Weather::cuts ? slack() : kLate;
+  if (deadline != Duration::max() && now > deadline + late) {
     complain(call,
              "ended after its time, at " + text(deadline) + (timed_out ? ", as TimedOut" : ""));
   }

@@ -75,8 +75,8 @@ struct NodeLimits {
   /// beyond that fails with Overloaded, or waits by Peer::wait_for_credit(). A call that is larger
   /// by itself is sent when at most half of the credit is used. As many bytes of replies may be
   /// kept here until the peer has acknowledged them. Beyond that, the peer's calls are refused with
-  /// Overloaded. So are its calls when those that are unfinished here take twice as many bytes, or
-  /// 256 MiB if that is more, whatever credit the peer gives itself.
+  /// Overloaded. So are its calls when those that are unfinished here take 256 MiB more than this,
+  /// over all its connections and whatever credit the peer gives itself.
   std::uint64_t max_outstanding_bytes = std::uint64_t{1} << 30;
   /// What is refused, and what waits, when more calls arrive than this node can run.
   CallLimits calls{};
