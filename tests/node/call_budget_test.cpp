@@ -115,7 +115,7 @@ TEST_CASE("a byte of each of many large payloads takes little, and too many are 
     greedy.peer.send(announced({.number = 0, .id = id}, 4 * kMiB));
     greedy.peer.send(chunk(id, 1));
   }
-  CHECK(greedy.refused() == 200 - 63);  // 64 of them, and what describes them, do not fit
+  CHECK(greedy.refused() == 200 - 64);  // 64 fit
   CHECK(test::allocated_bytes() < before + 8 * kMiB);
   CHECK_FALSE(greedy.peer.closed());
   test::another_peer_is_served(greedy.world);
