@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/per_thread.hpp"
 #include "batchrpc/base/error.hpp"
 #include "call/duration_text.hpp"
 #include "peers/peer_table.hpp"
@@ -80,12 +81,29 @@ bool PeerTable::is_live(std::string_view name) const {
   return at != peers_.end() && at->second.member && !at->second.lost;
 }
 
+// Batchers ask for each row. So each thread remembers the peer that was current last; a peer that
+// is lost counts as a change of sessions.
 bool PeerTable::is_current(const PeerIdentity& peer) const {
+  struct Last {
+    std::uint64_t table = 0;
+    std::uint64_t changes = 0;
+    std::uint64_t incarnation = 0;
+    bool operator==(const Last&) const = default;
+  };
+  const Last asked{.table = number_,
+                   .changes = sessions_changed_.load(std::memory_order_acquire),
+                   .incarnation = peer.incarnation};
+  Last& last = detail::per_thread<Last>();
+  if (last == asked) return true;
   const std::lock_guard lock(mutex_);
   const auto at = peers_.find(peer.name);
   if (at == peers_.end()) return true;
   const Peer& known = at->second;
-  if (known.info.incarnation == peer.incarnation) return known.member && !known.lost;
+  if (known.info.incarnation == peer.incarnation) {
+    const bool is_current = known.member && !known.lost;
+    if (is_current) last = asked;
+    return is_current;
+  }
   return std::find(known.former.begin(), known.former.end(), peer.incarnation) ==
          known.former.end();
 }

@@ -41,7 +41,7 @@ WriteBatch& WriteBatches::add(WriteBatch&& batch) {
 }
 
 std::span<const std::span<const std::byte>> WriteBatches::unwritten(Buffers& buffers) const {
-  const WriteBatch& batch = batches_[next_];
+  const WriteBatch& batch = at(next_);
   std::size_t count = 0;
   std::size_t skip = written_;
   offer_rest(batch.frames, skip, buffers, count);
@@ -54,9 +54,10 @@ std::span<const std::span<const std::byte>> WriteBatches::unwritten(Buffers& buf
 
 void WriteBatches::advance(std::size_t bytes, Dropped dropped) {
   written_ += bytes;
-  if (written_ < batches_[next_].size()) return;
+  const WriteBatch& batch = at(next_);
+  if (written_ < batch.size()) return;
   written_ = 0;
-  if (batches_[next_].count == 0) {  // nothing in it is ever sent again
+  if (batch.count == 0) {  // nothing in it is ever sent again
     drop_at(next_, dropped);
   } else {
     ++next_;
@@ -73,11 +74,15 @@ void WriteBatches::drop_acknowledged(Dropped dropped) {
 }
 
 void WriteBatches::drop_at(std::size_t index, Dropped dropped) {
-  WriteBatch& batch = batches_[index];
+  WriteBatch& batch = index == 0 ? batches_.front() : batches_[index];
   dropped.held.remove(batch.held);
   if (batch.chunk) dropped.payloads.push_back(std::move(batch.chunk->owner));
   give_spare(std::move(batch.frames));
-  batches_.erase(batches_.begin() + static_cast<std::ptrdiff_t>(index));
+  if (index == 0) {  // the usual case, which costs a tenth
+    batches_.pop_front();
+  } else {
+    batches_.erase(batches_.begin() + static_cast<std::ptrdiff_t>(index));
+  }
 }
 
 bool WriteBatches::acknowledge(std::uint64_t received, Dropped dropped) {

@@ -1,5 +1,7 @@
 #include "tls/off_loop.hpp"
 
+#include <openssl/crypto.h>
+
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -76,6 +78,7 @@ void OffLoop::work(const std::shared_ptr<State>& state) {
     task = nullptr;  // destroyed without the lock
     lock.lock();
   }
+  OPENSSL_thread_stop();  // the thread may still be ending when the process does
   std::erase(state->threads, std::this_thread::get_id());
   state->changed.notify_all();
 }
