@@ -6,8 +6,8 @@
 #include <string>
 
 /// The fuzz targets: each is the file and the program of its name (scripts/fuzz.sh), and has a
-/// folder in corpus/. To add one is to add the three, and a line here. A core without TLS has no
-/// certificate_name.
+/// folder in corpus/. To add one is to add the three, and a line here. A core without TLS has
+/// neither certificate_name nor tls_records.
 namespace batchrpc::fuzz {
 
 using Input = std::span<const std::byte>;
@@ -18,6 +18,7 @@ void connection(Input input);
 void frame(Input input);
 void session(Input input);
 void tensor(Input input);
+void tls_records(Input input);
 
 struct Target {
   const char* name;
@@ -26,6 +27,7 @@ struct Target {
 inline constexpr Target kTargets[] = {
 #ifdef BATCHRPC_HAS_TLS
     {"certificate_name", certificate_name},
+    {"tls_records", tls_records},
 #endif
     {"codec", codec},
     {"connection", connection},
