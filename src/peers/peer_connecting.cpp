@@ -14,8 +14,8 @@ std::shared_ptr<Session> PeerTable::begin_connecting(Peer& peer) {
   peer.current = make_session(peer.info.name, session_ids_() | 1);
   ++sessions_changed_;
   peer.info.state = PeerState::connecting;
-  if (!peer.trying_since) peer.trying_since = environment_.loop->now();
-  begin_trial(peer, peer.current, *peer.trying_since);
+  if (!peer.tries.since) peer.tries.since = environment_.loop->now();
+  begin_trial(peer, peer.current, *peer.tries.since);
   return peer.current;
 }
 
@@ -36,7 +36,7 @@ void PeerTable::begin_trial(Peer& peer, const std::shared_ptr<Session>& session,
   const TimePoint now = environment_.loop->now();
   const TimePoint give_up_at = since + options_.liveness.dead_after;
   Trial& trial = peer.trials.emplace_back(Trial{.session = session, .give_up_at = give_up_at});
-  try_later(peer, trial, peer.tries == 0 ? now : std::max(now, peer.next_try));
+  try_later(peer, trial, peer.tries.failed == 0 ? now : std::max(now, peer.tries.next));
   give_up_later(give_up_at, peer.info.name, session);
 }
 
@@ -107,20 +107,20 @@ Duration PeerTable::pause_after(int tries) {
 }
 
 void PeerTable::put_off(Peer& peer) {
-  peer.next_try = environment_.loop->now() + pause_after(peer.tries);
-  ++peer.tries;
+  peer.tries.next = environment_.loop->now() + pause_after(peer.tries.failed);
+  ++peer.tries.failed;
 }
 
 // Plans the next try after a failed one.
 void PeerTable::try_again(Peer& peer, Trial& trial) {
   trial.trying = false;
   put_off(peer);
-  try_later(peer, trial, peer.next_try);
+  try_later(peer, trial, peer.tries.next);
 }
 
 // The peer is reachable, so that sessions need not wait for the next try.
 void PeerTable::hurry(Peer& peer) {
-  peer.tries = 0;
+  peer.tries.failed = 0;
   for (Trial& trial : peer.trials) {
     if (!trial.trying && !trial.session->was_accepted()) {
       try_later(peer, trial, environment_.loop->now());
@@ -219,7 +219,7 @@ void PeerTable::connected(const std::string& name, const std::shared_ptr<Session
     if (session->was_accepted()) {
       // The peer is reachable and has to connect again. If it does not, a new session need not wait
       // as long as this one did.
-      peer->tries = 0;
+      peer->tries.failed = 0;
       trial->trying = false;
       try_later(*peer, *trial, environment_.loop->now() + pause_after(trial->probes++));
       return;
@@ -246,9 +246,9 @@ void PeerTable::session_detached(const std::shared_ptr<Session>& session, const 
       was_attached = true;
       if (peer->current == session) peer->info.state = PeerState::connecting;
       // Connects again at once, but not repeatedly if each connection breaks before it was of use.
-      const bool hurry = session->has_made_progress() || !peer->was_of_no_use;
-      peer->was_of_no_use = !session->has_made_progress();
-      peer->tries = hurry ? 0 : 1;
+      const bool hurry = session->has_made_progress() || !peer->tries.were_of_no_use;
+      peer->tries.were_of_no_use = !session->has_made_progress();
+      peer->tries.failed = hurry ? 0 : 1;
       if (!hurry) put_off(*peer);
       begin_trial(*peer, session, session->liveness().heard_at());
     }

@@ -124,7 +124,7 @@ void PeerTable::admit_now(Session& session, const wire::Hello& hello, Ended& end
   peer.info.incarnation = hello.incarnation;
   peer.info.state = PeerState::connected;
   end_trial(peer, session);
-  peer.trying_since.reset();
+  peer.tries.since.reset();
   hurry(peer);
   peer.sessions.push_back(shared);
   if (!peer.budget) peer.budget = session.incoming().budget();

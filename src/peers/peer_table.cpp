@@ -65,7 +65,7 @@ bool PeerTable::add(const Member& member, std::vector<std::string> addresses) {
       lose_former(peer, successor(peer, member.incarnation), ended);
     }
     is_new = !peer.member || other || peer.lost;
-    if (is_new) peer.tries = 0;
+    if (is_new) peer.tries.failed = 0;
     const PeerState state =
         is_new && !(peer.current && peer.current->is_open()) ? PeerState::known : peer.info.state;
     peer.member = true;
@@ -353,7 +353,7 @@ void PeerTable::lose(Peer& peer, const std::string& why, Ended& ended, LogLevel 
   peer.lost_at = environment_.loop->now();
   peer.info.last_error = why;
   peer.trials.clear();
-  peer.trying_since.reset();
+  peer.tries.since.reset();
   auto broken = peer.broken;
   const auto failed = end_broken(peer, peer_lost(peer.info.name, why), guarantee, ended);
   report_lost(peer, was_known, why, level, failed, ended);

@@ -130,6 +130,13 @@ class PeerTable final : public PeerView {
     int probes = 0;              // how many probes of an accepted session reached the peer
     std::uint64_t met = 0;       // another incarnation that answered; 0: none did
   };
+  // Tries to connect to a peer, by whichever session.
+  struct Tries {
+    std::optional<TimePoint> since;  // when they began, for a first connection
+    int failed = 0;                  // in a row
+    TimePoint next{};
+    bool were_of_no_use = false;  // the last connection brought only the handshake
+  };
   struct Peer {
     PeerInfo info;
     std::optional<CallBudget> budget{};  // of all its sessions
@@ -146,12 +153,9 @@ class PeerTable final : public PeerView {
     std::vector<std::shared_ptr<Session>> sessions;  // all open sessions
     std::vector<std::shared_ptr<Session>> broken;    // ended; their calls wait for their outcome
     std::vector<Trial> trials;
-    TimePoint lost_at{};                    // when its last session ended
-    std::optional<TimePoint> trying_since;  // when it began to try for a first connection
-    int tries = 0;                          // failed tries in a row
-    TimePoint next_try{};
+    TimePoint lost_at{};  // when its last session ended
+    Tries tries{};
     std::shared_ptr<PeerLogLimits> log_limits = std::make_shared<PeerLogLimits>();
-    bool was_of_no_use = false;  // the last connection brought only the handshake
   };
   struct HalfOpen;
   using Ended = std::vector<std::function<void()>>;  // to be done without the lock

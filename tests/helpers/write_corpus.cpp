@@ -17,7 +17,7 @@
 #include "wire/record.hpp"
 #ifdef BATCHRPC_HAS_TLS
 #include "fuzz/certificate_corpus.hpp"
-#include "fuzz/tls_steps.hpp"
+#include "fuzz/tls_corpus.hpp"
 #endif
 
 // Writes what fuzzing starts from: write_corpus tests/fuzz/corpus
@@ -340,49 +340,6 @@ void write_sessions(const Folder& folder) {
   folder.write("many", many, {});
 }
 
-#ifdef BATCHRPC_HAS_TLS
-std::string steps(const std::vector<std::pair<Step, unsigned>>& all) {
-  std::string bytes;
-  for (const auto& [kind, count] : all) {
-    bytes += static_cast<char>(kind);
-    bytes += static_cast<char>(count);
-  }
-  return bytes;
-}
-
-void write_tls_records(const Folder& folder) {
-  const std::string hello = steps({{kPass, 0}});
-  const std::string begun = hello + hello;
-  folder.write("hello", hello, {});
-  folder.write("begun", begun, {});
-  folder.write("data",
-               begun + steps({{kSay, 2}, {kPass, 0}, {kAnswer, 3}, {kSay, 200}, {kPass, 0}}), {});
-  folder.write("pieces",
-               steps({{kPass, 3},
-                      {kPass, 6},
-                      {kPass, 100},
-                      {kPass, 0},
-                      {kPass, 5},
-                      {kPass, 0},
-                      {kSay, 1},
-                      {kPass, 4},
-                      {kPass, 40},
-                      {kPass, 0}}),
-               {});
-  folder.write("changed-hello", steps({{kPass, 50}, {kChange, 1}, {kPass, 0}}), {});
-  folder.write("changed-data", begun + steps({{kSay, 2}, {kPass, 60}, {kChange, 1}, {kPass, 0}}),
-               {});
-  folder.write("lost", begun + steps({{kSay, 2}, {kDrop, 20}, {kPass, 0}, {kSay, 2}, {kPass, 0}}),
-               {});
-  folder.write("plain-text", steps({{kInsert, 18}}) + "GET / HTTP/1.1\r\n\r\n", {});
-  folder.write("huge-hello", steps({{kInsert, 9}}) + std::string("\x16\3\1\x40\0\1\xff\xff\xff", 9),
-               {});
-  folder.write("alert", begun + steps({{kInsert, 7}}) + std::string("\x15\3\3\0\2\2\x28", 7), {});
-  folder.write("keys", begun + steps({{kUpdateKey, 0}, {kSay, 1}, {kPass, 0}, {kAnswer, 1}}), {});
-  folder.write("closed", begun + steps({{kSay, 3}, {kPass, 30}, {kClose, 0}, {kAnswer, 3}}), {});
-}
-#endif
-
 }  // namespace
 }  // namespace batchrpc::fuzz
 
@@ -397,7 +354,8 @@ int main(int argc, char** argv) try {
   write_conversations(Folder(path / "connection"));
   write_sessions(Folder(path / "session"));
 #ifdef BATCHRPC_HAS_TLS
-  write_tls_records(Folder(path / "tls_records"));
+  for (const auto& [file, bytes] : tls_record_inputs())
+    Folder(path / "tls_records").write(file, bytes, {});
   for (const CertificateInput& input : certificate_inputs())
     Folder(path / "certificate_name").write(input.file, input.bytes, {});
 #endif
