@@ -149,6 +149,7 @@ class Writer {
     member("name", peer.name);
     member("rank", peer.rank);
     member("state", peer.state);
+    member("identity", peer.identity);
     member("reconnects", peer.reconnects);
     member("round_trip_ns", peer.round_trip);
     member("bytes_sent", peer.bytes_sent);

@@ -95,6 +95,11 @@ class Exposition {
     gauge("batchrpc_peers", "Peers, by the state of the connection.");
     for (const auto& [state, count] : states)
       out_.sample({{"state", state}}, count);
+    gauge("batchrpc_peer_info", "A peer, and the identity that it has proved.");
+    for (const PeerMetrics& peer : node_.peers) {
+      if (!peer.identity.empty())
+        out_.sample({{"peer", peer.name}, {"identity", peer.identity}}, std::uint64_t{1});
+    }
     counter("batchrpc_peer_reconnects_total", "Times that a session with a peer was reconnected.");
     for_peers([](const PeerMetrics& peer) { return peer.reconnects; });
     gauge("batchrpc_peer_round_trip_seconds", "Round-trip time of pings, smoothed.");

@@ -26,6 +26,7 @@ void add_info(PeerMetrics& peer, const PeerInfo& info) {
   peer.name = info.name;
   peer.rank = info.rank;
   peer.state = name_of(info.state);
+  peer.identity = info.identity;
   peer.reconnects = info.reconnects;
   peer.round_trip = info.round_trip;
   peer.bytes_sent = info.bytes_sent;

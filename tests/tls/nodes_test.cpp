@@ -206,6 +206,11 @@ TEST_CASE("certificates prove names: calls see the identity of their caller") {
   CHECK(b.call<&who>("a").get() == "spiffe://test/job/job/node/b");
   CHECK(b.call<&twice>("a", 1).get() == 2);
   CHECK_THROWS_AS(c.call<&twice>("a", 1).get(), PermissionDenied);
+  CHECK_THAT(to_prometheus(root.metrics()),
+             Catch::Contains(
+                 "batchrpc_peer_info{peer=\"b\",identity=\"spiffe://test/job/job/node/b\"} 1"));
+  CHECK_THAT(to_json(root.metrics()),
+             Catch::Contains("\"identity\":\"spiffe://test/job/job/node/c\""));
 }
 
 TEST_CASE("a Unix socket proves the user of its peer") {

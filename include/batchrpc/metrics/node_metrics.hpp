@@ -37,6 +37,7 @@ struct PeerMetrics {
   /// "known", "connecting", "connected", "lost"; "self"; "gone": no node reports it any more;
   /// empty: not a single peer (`kUnknownName`, `kOtherName`).
   std::string state{};
+  std::string identity{};            ///< what it has proved, as in PeerInfo; empty: nothing
   std::uint64_t reconnects = 0;      ///< of its sessions
   Duration round_trip{};             ///< of a ping, smoothed; zero: not measured
   std::uint64_t bytes_sent = 0;      ///< over all its connections
