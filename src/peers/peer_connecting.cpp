@@ -77,7 +77,8 @@ void PeerTable::give_up(const std::string& name, const std::shared_ptr<Session>&
     forget_half_open(*session);
     const std::string why =
         (session->is_open() ? "it was silent for " : "it could not be reached for ") +
-        text_of(options_.liveness.dead_after);
+        text_of(options_.liveness.dead_after) +
+        (trial->last_error.empty() ? "" : "; last error: " + trial->last_error);
     if (has_connection(*peer)) {
       leave_out(*peer, session);
       settle_broken(*peer, why, ended);
@@ -241,6 +242,7 @@ void PeerTable::session_detached(const std::shared_ptr<Session>& session, const 
     if (peer == nullptr) {  // the peer was lost while this session connected
       end_unowned(session, why, ended);
     } else if (Trial* const trial = trial_of(peer, session)) {  // the handshake broke
+      trial->last_error = why;
       try_again(*peer, *trial);
     } else {
       was_attached = true;
@@ -345,6 +347,7 @@ void PeerTable::connect_failed(const std::string& name, const std::shared_ptr<Se
     peer->info.last_error = why;
     session->note_failed(why);
     if (!refused) {
+      trial->last_error = why;
       try_again(*peer, *trial);
       return;
     }

@@ -128,7 +128,8 @@ class PeerTable final : public PeerView {
     bool trying = false;         // a try is in progress
     bool has_connected = false;  // has a connection, but the handshake is not over
     int probes = 0;              // how many probes of an accepted session reached the peer
-    std::uint64_t met = 0;       // another incarnation that answered; 0: none did
+    std::string last_error{};
+    std::uint64_t met = 0;  // another incarnation that answered; 0: none did
   };
   // Tries to connect to a peer, by whichever session.
   struct Tries {
