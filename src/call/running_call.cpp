@@ -131,7 +131,10 @@ void RunningCall::fail(const std::exception_ptr& error, bool began) {
   if (cancelled()) {
     if (counters_ != nullptr) counters_->failed(ErrorCode::cancelled);
   } else if (wants_reply_) {
-    send_error(error, began);
+    try {
+      send_error(error, began);
+    } catch (const std::bad_alloc&) {  // NOLINT: the caller gets no answer by its deadline
+    }
   } else {
     if (CallRecording* const record = recording()) record->finish(kind_of(error));
     count_error(error, began, 0);

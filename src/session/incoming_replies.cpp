@@ -14,6 +14,8 @@ namespace {
 
 // The most bytes of refusals that a peer gets while it does not take its replies.
 constexpr std::uint64_t kRefusalBytes = std::uint64_t{16} << 20;
+// The bytes of replies beyond its limit at which calls of the library are refused, too.
+constexpr std::uint64_t kRepliesOfLibrary = std::uint64_t{16} << 20;
 
 }  // namespace
 
@@ -147,7 +149,8 @@ bool IncomingCalls::refuses_for_replies(const CalledFunction& function,
     return false;
   }
   if ((frame.header.flags & wire::kNoReply) != 0) return false;
-  if (!function.of_program) return false;
+  // References and joins may continue for a while when replies to the program have used all.
+  if (!function.of_program && held - reply_limit_ <= kRepliesOfLibrary) return false;
   note_unread(
       refuse(function, frame,
              std::to_string(held) +
@@ -189,8 +192,8 @@ bool IncomingCalls::refuses_for_memory(const CalledFunction& function, const wir
   return true;
 }
 
-// Does not run a call of the program: answers it with Overloaded, or logs that a notification is
-// dropped. Returns the bytes of the answer.
+// Does not run a call: answers it with Overloaded, or logs that a notification is dropped. Returns
+// the bytes of the answer.
 std::uint64_t IncomingCalls::refuse(const CalledFunction& function, const wire::FrameView& frame,
                                     const std::string& why) {
   const std::string text = "'" + function.shown + "' was not run: " + why;

@@ -33,7 +33,7 @@ std::string own_message(TlsError error) {
     case TlsError::expired:
       return "the peer's certificate has expired";
     case TlsError::floods:
-      return "the peer changes its keys again and again, without reading the answers";
+      return "the peer sends records without data, such as new keys, again and again";
     case TlsError::no_credentials:
       return "this node's token or certificate cannot be used; its log has the reason";
     case TlsError::beyond_this_host:

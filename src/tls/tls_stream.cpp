@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "tls/tls_error.hpp"
+#include "transport/turn_end.hpp"
 
 namespace batchrpc::tls {
 namespace {
@@ -17,6 +18,10 @@ constexpr std::size_t kLot = 4 * kRecord;     // is encrypted before it is sent
 constexpr std::size_t kReadSize = 64 * 1024;  // bytes of the stream below that are read at once
 constexpr std::size_t kMostBuffers = 64;
 constexpr std::size_t kMostAnswers = 4 * 1024;
+// What is decrypted in one go, so that one fast peer does not hold up the others.
+constexpr int kRefills = 2;
+// A record of data has at most 16 KiB. A peer that sends more without any data is dropped.
+constexpr std::size_t kMostWithoutData = 128 * 1024;
 // The records for which one key may be used (RFC 8446, 5.5: 2^24.5).
 constexpr std::uint64_t kRecordsOfAKey = std::uint64_t{1} << 23;
 
@@ -105,11 +110,13 @@ IoResult TlsStream::try_read(std::span<const std::span<std::byte>> buffers) noex
 // Fills the buffers as far as it can, and counts the bytes in `moved`. Returns why it stopped.
 IoResult TlsStream::decrypt(std::span<const std::span<std::byte>> buffers,
                             std::span<std::byte> memory, std::size_t& moved) {
+  int refills = 0;
   for (std::span<std::byte> buffer : buffers) {
     while (!buffer.empty()) {
       IoResult last = read_some(buffer);
-      if (last.would_block() && refill(memory, last)) continue;
+      if (last.would_block() && refills++ < kRefills && refill(memory, last)) continue;
       if (last.bytes == 0) return last;
+      without_data_ = 0;
       moved += last.bytes;
       buffer = buffer.subspan(last.bytes);
     }
@@ -159,6 +166,11 @@ bool TlsStream::refill(std::span<std::byte> memory, IoResult& failed) {
     return false;
   }
   drained_ = got.bytes < memory.size();
+  without_data_ += got.bytes;
+  if (without_data_ > kMostWithoutData) {
+    failed = {.bytes = 0, .error = TlsError::floods};
+    return false;
+  }
   const std::lock_guard lock(mutex_);
   records_->feed(memory.first(got.bytes));
   return true;
@@ -178,6 +190,7 @@ void TlsStream::wait_readable(Task handler) {
     const std::lock_guard lock(waiting_->mutex);
     waiting_->handler = std::move(handler);
   }
+  detail::end_turn();  // the sockets of others are next
   loop_->post([weak = std::weak_ptr(waiting_)] {
     const auto waiting = weak.lock();
     if (!waiting) return;

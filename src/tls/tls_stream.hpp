@@ -88,6 +88,7 @@ class TlsStream final : public Stream {
   std::vector<std::byte> unread_;  // bytes of the stream below that did not fit
   std::error_code read_error_;     // reported after the bytes that came before it
   bool drained_ = false;           // the stream below had less than was asked for
+  std::size_t without_data_ = 0;   // bytes of it that have brought no data so far
 };
 
 }  // namespace batchrpc::tls

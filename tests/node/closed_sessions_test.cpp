@@ -128,5 +128,30 @@ TEST_CASE("a session ends without memory, and its node lives", "[single-threaded
   CHECK(failures > 5);
 }
 
+TEST_CASE("without memory for its error a call fails, and its node lives",
+          "[single-threaded]") {
+  int failures = 0;
+  for (std::size_t n = 1;; ++n) {
+    CAPTURE(n);
+    Scene scene;
+    scene.root.expose("fail",
+                      [n] {
+                        const std::runtime_error error("this text is too long for a short string");
+                        test::fail_allocation(n);
+                        throw error;
+                      },
+                      {.short_handler = true});
+    const Node joined = scene.world.join("joined");
+    const auto result =
+        test::outcome(joined.peer("root").with({.timeout = 1s}).call<void()>("fail"));
+    const bool failed = test::allocation_failed();
+    CHECK_FALSE(result);
+    test::another_peer_is_served(scene.world);
+    if (!failed) break;
+    ++failures;
+  }
+  CHECK(failures > 3);
+}
+
 }  // namespace closed_sessions_test
 }  // namespace batchrpc

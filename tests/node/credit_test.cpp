@@ -11,9 +11,11 @@
 
 #include "batchrpc/batchrpc.hpp"
 #include "long_tests.hpp"
+#include "node/largest_allocation.hpp"
 #include "node/metrics_of.hpp"
 #include "node/raw_target.hpp"
 #include "node/virtual_world.hpp"
+#include "peers/member.hpp"
 
 // Promise 5 of docs/reliability.md: bounded memory.
 
@@ -247,6 +249,26 @@ TEST_CASE("promise 5: a large call is refused for the replies as a whole, and it
   const CallMetrics* const answered = test::answered_of(metrics, "size");
   CHECK(answered->errors.of(ErrorCode::overloaded) == 1);
   CHECK(answered->bytes_sent == test::made_of(caller.metrics(), "size")->bytes_received);
+}
+
+TEST_CASE("who calls the library without end and takes no reply is dropped, too") {
+  const test::VirtualWorld world;
+  NodeOptions little = world.options("root");
+  little.limits.max_outstanding_bytes = 64 * kKiB;
+  const Node root(little);
+  test::RawPeer peer(world);
+  peer.say_hello();
+  peer.send(test::define(0, "batchrpc.who", signature<Member>()));
+  std::vector<Word> calls;
+  for (std::uint64_t id = 1; id <= 1000; ++id) {
+    const auto call = test::call_frame({.number = 0, .id = id}, 0);
+    calls.insert(calls.end(), call.begin(), call.end());
+  }
+  const std::size_t before = test::allocated_bytes();
+  for (int i = 0; i < 200 && !world.log.contain("dropped"); ++i)
+    peer.send(calls);
+  CHECK(world.log.contain("it keeps calling but does not read its replies"));
+  CHECK(test::allocated_bytes() < before + std::size_t{100} * 1024 * kKiB);
 }
 
 TEST_CASE("promise 5: who calls without end and takes no reply is dropped, with the reason") {
