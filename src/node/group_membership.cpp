@@ -6,6 +6,7 @@
 #include "base/time.hpp"
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/call/caller.hpp"
+#include "call/certified.hpp"
 #include "call/duration_text.hpp"
 #include "node/group_functions.hpp"
 #include "node/node_core.hpp"
@@ -145,6 +146,15 @@ void GroupMembership::root_answered(const std::shared_ptr<Session>& session,
     root_did_not_answer(*session, root);
     return;
   }
+  const std::shared_ptr<const PeerIdentity> peer = session->peer();
+  if (root->name != peer->name || !may_be_root(*peer)) {
+    core_.peers().retire(session, "it is not the root of its group");
+    return refused(root->name != peer->name
+                       ? "the node at " + address_.tried() + " is " + peer->name +
+                             " by its hello, but says that it is " + root->name
+                       : "the node at " + address_.tried() + " is " + peer->identity +
+                             ", but the root of this group is " + root_identity_);
+  }
   const PeerIdentity as_peer{
       .name = root->name, .rank = root->rank, .incarnation = root->incarnation};
   if (returning_ && !is_forgotten_ && core_.peers().is_current(as_peer)) {  // it was only cut off
@@ -169,6 +179,12 @@ void GroupMembership::root_answered(const std::shared_ptr<Session>& session,
     }
   }
   ask_to_join(session);
+}
+
+// A certificate names a node. So another node that listens at the address of a root that has ended
+// does not become the root.
+bool GroupMembership::may_be_root(const PeerIdentity& peer) const {
+  return !is_certified(root_identity_) || peer.identity == root_identity_;
 }
 
 void GroupMembership::ask_to_join(const std::shared_ptr<Session>& session) {
@@ -204,6 +220,7 @@ void GroupMembership::joined(const std::shared_ptr<Session>& session,
     if (returning_ && core_.options().rank < 0) choose_another_rank();
     return refused(reply->taken);
   }
+  root_identity_ = session->peer()->identity;
   try {
     core_.set_rank(reply->rank);
     for (const Member& member : reply->members) {

@@ -45,6 +45,7 @@ class GroupMembership final : public std::enable_shared_from_this<GroupMembershi
   void try_root_at(TimePoint when);
   void root_answered(const std::shared_ptr<Session>& session, const Result<Member>& root);
   void root_did_not_answer(const Session& session, const Result<Member>& root);
+  [[nodiscard]] bool may_be_root(const PeerIdentity& peer) const;
   void ask_to_join(const std::shared_ptr<Session>& session);
   void joined(const std::shared_ptr<Session>& session, const Result<JoinReply>& reply);
   void retry(const std::string& why);
@@ -70,6 +71,7 @@ class GroupMembership final : public std::enable_shared_from_this<GroupMembershi
   std::string failure_{};  // why the root was not reached, last; empty: nobody answered
   JoinPace pace_;
   bool joined_ = false;
+  std::string root_identity_;  // what the root proved when this node joined last
 
   bool returning_ = false;           // looks for a lost root
   bool is_forgotten_ = false;        // the root no longer counts this node as a member

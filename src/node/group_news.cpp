@@ -28,15 +28,25 @@ void send_news(NodeCore& core, const std::string& name, const Member& about, Sen
 
 }  // namespace
 
-void GroupNews::joined(const Member& member, const std::vector<std::string>& names) const {
-  for (const std::string& name : names)
-    notify_joined(name, member);
+void GroupNews::joined(const Member& member, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    if (takes_news(name)) notify_joined(name, member);
+  }
 }
 
 void GroupNews::left(const Member& member, const std::string& reason,
-                     const std::vector<std::string>& names) const {
-  for (const std::string& name : names)
-    notify_left(name, member, reason);
+                     const std::vector<std::string>& names) {
+  behind_.erase(member.name);
+  for (const std::string& name : names) {
+    if (takes_news(name)) notify_left(name, member, reason);
+  }
+}
+
+// News for a member that does not read would fill the memory. It gets all of them later.
+bool GroupNews::takes_news(const std::string& name) {
+  if (!core_.peers().is_behind(name)) return true;
+  behind_.insert(name);
+  return false;
 }
 
 void GroupNews::is_up_to_date(const Member& member) {
@@ -59,7 +69,10 @@ void GroupNews::tick(const std::vector<Member>& members, const std::vector<Membe
     const auto before = sessions_ended_.find(member.incarnation);
     const bool may_lack_news =
         before != sessions_ended_.end() && before->second != standing.sessions_ended;
-    if (may_lack_news && standing.live) notify_of_all(member.name, members, lost);
+    const bool lacks_news = may_lack_news || behind_.contains(member.name);
+    if (!lacks_news || !standing.live || core_.peers().is_behind(member.name)) continue;
+    behind_.erase(member.name);
+    notify_of_all(member.name, members, lost);
   }
   sessions_ended_.swap(sessions_ended);
 }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,9 +21,8 @@ class GroupNews {
 
   /// Notify the nodes of these names.
   /// @{
-  void joined(const Member& member, const std::vector<std::string>& names) const;
-  void left(const Member& member, const std::string& reason,
-            const std::vector<std::string>& names) const;
+  void joined(const Member& member, const std::vector<std::string>& names);
+  void left(const Member& member, const std::string& reason, const std::vector<std::string>& names);
   /// @}
 
   /// A member has just received the whole list, or receives it now.
@@ -32,10 +32,12 @@ class GroupNews {
                         const std::vector<Member>& lost);
   /// @}
 
-  /// Repeats all news to the members whose session has ended since they were last notified.
+  /// Repeats all news to the members whose session has ended since they were last notified, and to
+  /// those that did not take their messages then, and do now.
   void tick(const std::vector<Member>& members, const std::vector<Member>& lost);
 
  private:
+  [[nodiscard]] bool takes_news(const std::string& name);
   void notify_of_all(const std::string& name, const std::vector<Member>& members,
                      const std::vector<Member>& lost) const;
   void notify_joined(const std::string& name, const Member& about) const;
@@ -44,6 +46,7 @@ class GroupNews {
   NodeCore& core_;
   // By incarnation: the number of sessions with the member that had ended when it was up to date.
   std::map<std::uint64_t, std::uint64_t> sessions_ended_;
+  std::set<std::string> behind_;  // the names of members that lack news because they do not read
 };
 
 }  // namespace batchrpc

@@ -58,7 +58,7 @@ void GroupMembership::try_to_return() {
 
 void GroupMembership::refused_return(const std::string& why) {
   if (std::exchange(refused_for_, why) != why) {
-    core_.log().warning("the root refuses to take this node back; asking again: " + why);
+    core_.log().warning("this node cannot return to its group yet; asking again: " + why);
   }
   return_again();
 }

@@ -54,6 +54,16 @@ Future<JoinReply> GroupRoot::admit(Member member, std::int32_t world_size) {
     }
     if (member.name == core_.name()) throw JoinFailed("the root cannot join itself");
     const bool chosen = member.rank < 0;
+    if (const Member* const known = roster_.find(member.name, member.incarnation)) {
+      if (!chosen && member.rank != known->rank) {
+        return make_ready_future(JoinReply{.taken = member.name + " has rank " +
+                                                    std::to_string(known->rank) + " already"});
+      }
+      member = *known;
+      if (is_gathered()) {  // its reply was lost, for example: this is no news
+        return make_ready_future(JoinReply{.rank = member.rank, .members = roster_.members()});
+      }
+    }
     if (chosen) member.rank = roster_.rank_for(member.name);
     if (const Member* holder = roster_.other_of_rank(member.rank, member.name)) {
       return make_ready_future(JoinReply{
@@ -82,6 +92,10 @@ Future<JoinReply> GroupRoot::admit(Member member, std::int32_t world_size) {
   return future;
 }
 
+bool GroupRoot::is_gathered() const {
+  return gathered_ || roster_.is_complete(core_.options().world_size);
+}
+
 void GroupRoot::finish_if_complete() {
   std::vector<Waiting> ready;
   JoinReply reply;
@@ -89,7 +103,7 @@ void GroupRoot::finish_if_complete() {
   bool later = false;
   {
     const std::lock_guard lock(mutex_);
-    if (!gathered_ && !roster_.is_complete(core_.options().world_size)) return;
+    if (!is_gathered()) return;
     later = gathered_ || core_.options().world_size == 0;
     if (!std::exchange(gathered_, true)) {
       done = gathering_;

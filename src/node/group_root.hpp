@@ -52,6 +52,7 @@ class GroupRoot final : public std::enable_shared_from_this<GroupRoot> {
     Promise<JoinReply> promise;
   };
 
+  [[nodiscard]] bool is_gathered() const;
   void finish_if_complete();
   void time_out();
   [[nodiscard]] std::vector<std::string> others_than(const Member& member) const;

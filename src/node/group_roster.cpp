@@ -26,6 +26,13 @@ bool GroupRoster::has_rank(std::int32_t rank) const {
                      [&](const Member& member) { return member.rank == rank; });
 }
 
+const Member* GroupRoster::find(const std::string& name, std::uint64_t incarnation) const {
+  for (const Member& member : members_) {
+    if (member.name == name && member.incarnation == incarnation) return &member;
+  }
+  return nullptr;
+}
+
 std::int32_t GroupRoster::rank_for(const std::string& name) const {
   for (const Member& member : members_) {
     if (member.name == name) return member.rank;

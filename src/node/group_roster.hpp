@@ -20,6 +20,8 @@ class GroupRoster {
   [[nodiscard]] std::vector<std::string> names_without(const std::string& one,
                                                        const std::string& other) const;
 
+  /// Returns the member of this name and incarnation; null if there is none.
+  [[nodiscard]] const Member* find(const std::string& name, std::uint64_t incarnation) const;
   /// Returns the rank for a node that has chosen none: its previous rank, else the lowest free one.
   [[nodiscard]] std::int32_t rank_for(const std::string& name) const;
   /// Returns the member of another name that has the rank; null if there is none.

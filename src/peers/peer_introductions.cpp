@@ -68,6 +68,7 @@ bool PeerTable::admit(Session& session, const wire::Hello& hello) {
     if (session.was_accepted()) {
       if (is_root || is_introduced(hello)) {
         check_addressed(hello);
+        check_number(hello);
         if (is_root) {
           check_unique(hello);
           check_joins(hello);
@@ -176,6 +177,20 @@ void PeerTable::check_addressed(const wire::Hello& hello) const {
   if (hello.resumed) {
     throw Unknown("node " + self_.name + " does not know this session anymore");
   }
+}
+
+// Throws if the sender has too many connections. An honest node has one, and another one while it
+// joins or reconnects.
+void PeerTable::check_number(const wire::Hello& hello) {
+  constexpr std::ptrdiff_t kMost = 4;
+  const Peer* const peer = find(hello.name);
+  if (peer == nullptr || peer->info.incarnation != hello.incarnation) return;
+  const auto count = std::count_if(
+      peer->sessions.begin(), peer->sessions.end(),
+      [](const auto& session) { return session->was_accepted() && session->is_attached(); });
+  if (count < kMost) return;
+  throw Overloaded(hello.name + " has " + std::to_string(count) +
+                   " connections to this node already; close one of them");
 }
 
 // Throws if another node has the incarnation of the hello. It would count as that one.

@@ -197,6 +197,7 @@ class PeerTable final : public PeerView {
   [[nodiscard]] bool is_introduced(const wire::Hello& hello) const;
   void await_introduction(const Session& session, const wire::Hello& hello);
   void check_addressed(const wire::Hello& hello) const;
+  void check_number(const wire::Hello& hello);
   void check_unique(const wire::Hello& hello) const;
   void check_joins(const wire::Hello& hello) const;
   void meet_other(Session& session, const wire::Hello& hello, Ended& ended);

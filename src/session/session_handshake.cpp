@@ -2,6 +2,7 @@
 
 #include "base/plain_text.hpp"
 #include "batchrpc/base/error.hpp"
+#include "call/certified.hpp"
 #include "session/session.hpp"
 
 // How a session begins, and how it is resumed over another connection.
@@ -136,9 +137,8 @@ void Session::introduced(const wire::Hello& hello) {
 
 bool Session::is_of_same_identity(const Connection& connection) const {
   const std::string& identity = peer()->identity;
-  const bool is_certified = identity.starts_with("spiffe:") || identity.starts_with("dns:");
   const auto proof = connection.proof();
-  return !is_certified || (proof && proof->identity == identity);
+  return !is_certified(identity) || (proof && proof->identity == identity);
 }
 
 // Handles the answer to a hello that resumes this session.

@@ -11,10 +11,9 @@
 namespace batchrpc::tls {
 namespace {
 
-constexpr std::ptrdiff_t kMostAccepted = 64;
-constexpr std::ptrdiff_t kMostOfOneHost = 32;  // other than this one
+constexpr std::size_t kMostAccepted = 64;
+constexpr std::size_t kMostOfOneHost = 32;  // other than this one
 constexpr Duration kHandshakeTime = std::chrono::seconds(5);
-constexpr Duration kOwnTime = std::chrono::seconds(1);  // no other takes its place
 constexpr Duration kLookPause = std::chrono::seconds(1);
 
 constexpr const char* kThisHost = "this host";
@@ -80,41 +79,35 @@ void TlsSecurity::connect(std::unique_ptr<Stream> stream, TimePoint deadline,
 
 void TlsSecurity::accept(std::unique_ptr<Stream> stream, AcceptHandler handler) {
   std::string host = host_of(*stream);
-  if (!make_room(host)) {
-    report(stream->description(), {}, "too many of them are under way", true);
-    return;
-  }
+  make_room(host);
   begin(std::move(stream), std::move(host), parts_.loop->now() + kHandshakeTime,
         [handler = std::move(handler)](std::unique_ptr<Stream> secured, std::error_code /*error*/) {
           if (secured) handler(std::move(secured));
         });
 }
 
-// Returns whether there is room for one more accepted handshake, with that host.
-bool TlsSecurity::make_room(const std::string& host) {
-  std::shared_ptr<Handshake> oldest;
+// Ends a handshake if there are too many, with that host or at all. A random one: half a handshake
+// of a stranger lasts long and is hit often, one of an honest peer takes a few milliseconds.
+void TlsSecurity::make_room(const std::string& host) {
+  std::shared_ptr<Handshake> dropped;
   {
     const std::lock_guard lock(mutex_);
-    const auto is_accepted = [](const auto& entry) { return !entry.second.accepted_from.empty(); };
-    const auto is_of_host = [&](const auto& entry) { return entry.second.accepted_from == host; };
-    const bool one_too_many =
-        host != kThisHost &&
-        std::count_if(under_way_.begin(), under_way_.end(), is_of_host) >= kMostOfOneHost;
-    if (!one_too_many &&
-        std::count_if(under_way_.begin(), under_way_.end(), is_accepted) < kMostAccepted) {
-      return true;
+    std::vector<std::map<Number, UnderWay>::iterator> accepted;
+    std::vector<std::map<Number, UnderWay>::iterator> of_host;
+    for (auto at = under_way_.begin(); at != under_way_.end(); ++at) {
+      if (!at->second.accepted_from.empty()) accepted.push_back(at);
+      if (at->second.accepted_from == host) of_host.push_back(at);
     }
-    const auto first = one_too_many
-                           ? std::find_if(under_way_.begin(), under_way_.end(), is_of_host)
-                           : std::find_if(under_way_.begin(), under_way_.end(), is_accepted);
-    if (parts_.loop->now() - first->second.since <= kOwnTime) return false;
-    oldest = first->second.handshake;
-    parts_.loop->cancel(first->second.timer);
-    under_way_.erase(first);
+    const bool one_too_many = host != kThisHost && of_host.size() >= kMostOfOneHost;
+    if (!one_too_many && accepted.size() < kMostAccepted) return;
+    const auto& among = one_too_many ? of_host : accepted;
+    const auto chosen = among[random_() % among.size()];
+    dropped = chosen->second.handshake;
+    parts_.loop->cancel(chosen->second.timer);
+    under_way_.erase(chosen);
   }
-  oldest->drop();
-  report(oldest->description(), {}, "newer connections took its place before it was over", true);
-  return true;
+  dropped->drop();
+  report(dropped->description(), {}, "newer connections took its place before it was over", true);
 }
 
 void TlsSecurity::begin(std::unique_ptr<Stream> stream, std::string accepted_from,
@@ -145,7 +138,6 @@ void TlsSecurity::begin(std::unique_ptr<Stream> stream, std::string accepted_fro
       if (const auto late = weak.lock()) late->give_up(std::make_error_code(std::errc::timed_out));
     });
     under_way_.emplace(number, UnderWay{.handshake = handshake,
-                                        .since = parts_.loop->now(),
                                         .accepted_from = std::move(accepted_from),
                                         .timer = timer});
   }

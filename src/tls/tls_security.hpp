@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/log_limit.hpp"
+#include "base/random_bits.hpp"
 #include "batchrpc/base/log.hpp"
 #include "batchrpc/transport/loop.hpp"
 #include "batchrpc/transport/security.hpp"
@@ -51,7 +52,6 @@ class TlsSecurity final : public StreamSecurity, public std::enable_shared_from_
  private:
   struct UnderWay {
     std::shared_ptr<Handshake> handshake;
-    TimePoint since;
     std::string accepted_from{};  // the host; empty if this node has connected
     TimerId timer = 0;
   };
@@ -68,7 +68,7 @@ class TlsSecurity final : public StreamSecurity, public std::enable_shared_from_
   void begin(std::unique_ptr<Stream> stream, std::string accepted_from, TimePoint deadline,
              ConnectHandler handler);
   [[nodiscard]] std::shared_ptr<Handshake> take(Number number);
-  [[nodiscard]] bool make_room(const std::string& host);
+  void make_room(const std::string& host);
   void finished(Number number, Handshake::Outcome outcome, ConnectHandler& handler);
   void report(const std::string& peer, std::error_code error, const std::string& why,
               bool accepted);
@@ -80,7 +80,8 @@ class TlsSecurity final : public StreamSecurity, public std::enable_shared_from_
 
   mutable std::mutex mutex_;  // guards what follows
   std::shared_ptr<Credentials> credentials_;
-  std::map<Number, UnderWay> under_way_;  // the oldest first
+  std::map<Number, UnderWay> under_way_;
+  RandomBits random_{0};
   Number next_ = 1;
   std::vector<Open> open_;
   bool watched_ = false;

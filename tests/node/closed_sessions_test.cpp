@@ -128,8 +128,7 @@ TEST_CASE("a session ends without memory, and its node lives", "[single-threaded
   CHECK(failures > 5);
 }
 
-TEST_CASE("without memory for its error a call fails, and its node lives",
-          "[single-threaded]") {
+TEST_CASE("without memory for its error a call fails, and its node lives", "[single-threaded]") {
   int failures = 0;
   for (std::size_t n = 1;; ++n) {
     CAPTURE(n);

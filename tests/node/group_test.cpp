@@ -11,6 +11,9 @@
 #include <vector>
 
 #include "batchrpc/batchrpc.hpp"
+#include "node/node_core.hpp"
+#include "node/raw_frames.hpp"
+#include "node/raw_peer.hpp"
 #include "node/virtual_world.hpp"
 
 namespace groups {
@@ -283,12 +286,16 @@ struct World {
 TEST_CASE("a member with an address of an unknown scheme keeps nobody from joining") {
   VirtualWorld world;
   const Node root = world.root();
-  const Node later = world.join("later version");
-  const auto self = root.peers().at(0);
-  const auto joined = later.call<World(Introduction, std::int32_t)>(
-      "root", "batchrpc.join",
-      Introduction{self.name, self.rank, self.incarnation, "host", {"shm://somewhere"}}, 0);
-  CHECK(joined.get().rank == self.rank);
+  test::RawPeer later(world);
+  later.say_hello("later version", 3);
+  Encoder encoder(wire::kEnvelopeWords);
+  encode_struct<Introduction, std::int32_t>(
+      encoder, wire::kBodyPointer,
+      Introduction{"later version", -1, 3, "host", {"shm://somewhere"}}, 0);
+  wire::finish_frame(encoder, {.kind = wire::FrameKind::call, .number = 0, .id = 1});
+  later.send(test::define(0, "batchrpc.join", signature<World, Introduction, std::int32_t>()));
+  later.send(encoder.words());
+  CHECK(later.frame(wire::FrameKind::result));
   const Node next = world.join("next");
   CHECK(names_of(next) == std::vector<std::string>{"later version", "root"});
   CHECK(names_of(root) == std::vector<std::string>{"later version", "next"});
@@ -304,6 +311,36 @@ TEST_CASE("a node joins for itself only") {
   CHECK_THAT(result.message(), Catch::Contains("a node can join only under its own name"));
   const Node next = world.join("next");
   CHECK(names_of(next) == std::vector<std::string>{"node", "root"});
+}
+
+TEST_CASE("a member that joins again gets the members, is no news, and keeps its rank") {
+  const VirtualWorld world;
+  const Node root = world.root();
+  const Node other = world.join("other");
+  const Node node = world.join("node");
+  int joins = 0;
+  const auto seen = other.on_membership([&](const MembershipChange&) { ++joins; });
+  world.run_for(1s);
+  const std::uint64_t incarnation = detail::NodeAccess::core(node)->incarnation();
+  joins = 0;
+  for (const std::int32_t rank : {-1, 2}) {
+    const World answer =
+        node.call<World(Introduction, std::int32_t)>(
+                "root", "batchrpc.join",
+                Introduction{"node", rank, incarnation, "elsewhere", {"tcp://1.2.3.4:5"}}, 0)
+            .get();
+    CHECK(answer.rank == 2);
+    CHECK(answer.taken.empty());
+    CHECK(answer.members.size() == 3);
+  }
+  const World refused =
+      node.call<World(Introduction, std::int32_t)>("root", "batchrpc.join",
+                                                   Introduction{"node", 7, incarnation, "", {}}, 0)
+          .get();
+  CHECK(refused.taken == "node has rank 2 already");
+  world.run_for(5s);
+  CHECK(joins == 0);
+  CHECK(test::outcome(other.call<int(int)>(7, "nothing", 1)).code() == ErrorCode::not_found);
 }
 
 TEST_CASE("a world of another size and another job are refused") {

@@ -190,6 +190,27 @@ TEST_CASE("no two nodes have one incarnation, and none has the incarnation 0") {
   trio.all_call_each_other();
 }
 
+TEST_CASE("a peer has four connections at most, and gets another one when one ends") {
+  VirtualWorld world;
+  const Node root = world.root();
+  std::vector<std::unique_ptr<RawPeer>> peers;
+  const auto connect = [&](std::uint64_t session) {
+    peers.push_back(std::make_unique<RawPeer>(world));
+    peers.back()->send(wire::hello_frame(
+        {.incarnation = 3, .session = session, .joins = true, .name = "raw", .secret = {1, 2}}));
+    return goodbye_of(*peers.back());
+  };
+  for (std::uint64_t session = 1; session <= 4; ++session)
+    CHECK_FALSE(connect(session));
+  const auto refused = connect(5);
+  REQUIRE(refused);
+  CHECK(refused->code == static_cast<std::uint16_t>(ErrorCode::overloaded));
+  CHECK_THAT(refused->reason, Contains("raw has 4 connections to this node already"));
+  peers.erase(peers.begin());
+  world.run_for(10ms);
+  CHECK_FALSE(connect(6));
+}
+
 TEST_CASE("a peer that has not joined is dropped after 30 s, also if it resumes its session") {
   VirtualWorld world;
   const Node root = world.root();

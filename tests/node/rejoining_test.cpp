@@ -88,7 +88,7 @@ TEST_CASE("a lost node that chose its rank itself asks for it until it is free")
     world.run_for(20s);
     CHECK(state_of(root, "a") == PeerState::lost);
     CHECK(
-        world.log.contain("the root refuses to take this node back; asking again: rank 1 is "
+        world.log.contain("this node cannot return to its group yet; asking again: rank 1 is "
                           "taken by b"));
   }
   world.run_for(20s);

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -211,6 +212,30 @@ TEST_CASE("certificates prove names: calls see the identity of their caller") {
                  "batchrpc_peer_info{peer=\"b\",identity=\"spiffe://test/job/job/node/b\"} 1"));
   CHECK_THAT(to_json(root.metrics()),
              Catch::Contains("\"identity\":\"spiffe://test/job/job/node/c\""));
+}
+
+TEST_CASE("another node at the address of a root that has ended is not taken for the root") {
+  const CertificateFiles files;
+  std::optional<Node> root;
+  root.emplace(root_options(files.options("a")));
+  NodeOptions other = root_options(files.options("other"), "other");
+  other.join = root->address();
+  NodeOptions again = root_options(files.options("a"));
+  again.join = root->address();
+  NodeOptions member = joining_options(*root, files.options("b"));
+  LogLines lines;
+  member.logging.sink = lines.sink();
+  const Node b(member);
+  root.reset();
+  {
+    const Node impostor(other);
+    while (!lines.contain("cannot return to its group yet"))
+      std::this_thread::sleep_for(20ms);
+    CHECK(lines.contain("but the root of this group is spiffe://test/job/job/node/a"));
+    CHECK(info_of(impostor, "b").name.empty());
+  }
+  const Node back(again);
+  CHECK(back.wait_for_peer("b", 20s).get().name == "b");
 }
 
 TEST_CASE("a Unix socket proves the user of its peer") {
