@@ -183,15 +183,35 @@ std::string type_name(const std::exception_ptr& error) {
   return type != nullptr ? demangled(type->name()) : "an unknown type";
 }
 
-std::string describe(const std::exception_ptr& error) {
-  if (!error) return "no error";
+namespace {
+
+// `depth`: how many exceptions it is nested in.
+std::string describe_nested(const std::exception_ptr& error, int depth) {
+  constexpr int kDeepest = 8;
+  const auto text_or_type = [&](const char* text) {
+    return text != nullptr ? std::string(text) : "an exception of type " + type_name(error);
+  };
   try {
     std::rethrow_exception(error);
   } catch (const std::exception& thrown) {
-    return thrown.what();
+    std::string text = text_or_type(thrown.what());
+    const auto* const outer = dynamic_cast<const std::nested_exception*>(&thrown);
+    if (outer != nullptr && outer->nested_ptr() && depth < kDeepest)
+      text += ": " + describe_nested(outer->nested_ptr(), depth + 1);
+    return text;
+  } catch (const char* text) {
+    return text_or_type(text);
+  } catch (const std::string& text) {
+    return text;
   } catch (...) {
-    return "an exception of type " + type_name(error);
+    return text_or_type(nullptr);
   }
+}
+
+}  // namespace
+
+std::string describe(const std::exception_ptr& error) {
+  return error ? describe_nested(error, 0) : "no error";
 }
 
 }  // namespace batchrpc

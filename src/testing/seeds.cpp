@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "batchrpc/base/error.hpp"
+
 namespace batchrpc {
 namespace {
 
@@ -60,9 +62,9 @@ void for_each_seed(std::uint64_t first, std::uint64_t count,
   for (std::uint64_t seed = first; seed - first < count; ++seed) {
     try {
       test(seed);
-    } catch (const std::exception& error) {
-      std::throw_with_nested(
-          SeedFailed("seed " + std::to_string(seed) + ": " + error.what() + "; " + repeat(seed)));
+    } catch (const std::exception&) {
+      std::throw_with_nested(SeedFailed("seed " + std::to_string(seed) + ": " +
+                                        describe(std::current_exception()) + "; " + repeat(seed)));
     } catch (...) {
       std::cerr << "seed " << seed << " failed; " << repeat(seed) << '\n';
       throw;

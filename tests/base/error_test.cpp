@@ -1,11 +1,15 @@
 #include "batchrpc/base/error.hpp"
 
 #include <catch2/catch.hpp>
+#include <cerrno>
 #include <chrono>
+#include <exception>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <type_traits>
 
 #include "batchrpc/base/call_diagnostics.hpp"
@@ -164,6 +168,45 @@ TEST_CASE("Any exception can be described, and its type named") {
   CHECK(type_name(std::make_exception_ptr(Unrelated())) == "error_test::Unrelated");
   CHECK(describe(nullptr) == "no error");
   CHECK(type_name(nullptr) == "none");
+}
+
+struct WithoutText : std::exception {
+  [[nodiscard]] const char* what() const noexcept override { return nullptr; }
+};
+
+template <class Thrower>
+std::string described(const Thrower& thrower) {
+  try {
+    thrower();
+  } catch (...) {
+    return describe(std::current_exception());
+  }
+  return {};
+}
+
+TEST_CASE("The text of what is thrown is kept, whatever its type") {
+  CHECK(described([] { throw "the disk is full"; }) == "the disk is full");
+  CHECK(described([] { throw std::string("the disk is full"); }) == "the disk is full");
+  CHECK(described([] { throw static_cast<const char*>(nullptr); }) ==
+        "an exception of type char const*");
+  CHECK(described([] { throw WithoutText(); }) == "an exception of type error_test::WithoutText");
+  CHECK(described([] { throw std::system_error(ENOSPC, std::generic_category(), "write"); }) ==
+        "write: No space left on device");
+}
+
+TEST_CASE("A nested exception is described behind the one around it, to a depth of eight") {
+  const std::function<void(int)> nest = [&](int depth) {
+    if (depth == 0) throw std::runtime_error("the file is gone");
+    try {
+      nest(depth - 1);
+    } catch (...) {
+      std::throw_with_nested(std::runtime_error("loading failed"));
+    }
+  };
+  CHECK(described([&] { nest(2); }) == "loading failed: loading failed: the file is gone");
+  const std::string deep = described([&] { nest(1000); });
+  CHECK(deep.find("the file is gone") == std::string::npos);
+  CHECK(deep.size() < 200);
 }
 
 }  // namespace error_test

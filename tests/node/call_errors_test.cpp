@@ -1,4 +1,8 @@
 #include <catch2/catch.hpp>
+#include <exception>
+#include <functional>
+#include <string>
+#include <vector>
 
 #include "node/calling_pair.hpp"
 
@@ -10,6 +14,9 @@ int divide(int a, int b) {
 }
 struct Custom {
   int code = 3;
+};
+struct NoText : std::exception {
+  [[nodiscard]] const char* what() const noexcept override { return nullptr; }
 };
 
 /// Throws when it is encoded or decoded with a certain value.
@@ -283,6 +290,39 @@ TEST_CASE("another signature gives BadSignature that names both") {
   CHECK(outcome(pair.a.call<double(int, int)>("b", "failures::area", 1, 2)).code() ==
         ErrorCode::bad_signature);
   pair.next_call_works();
+}
+
+TEST_CASE("what a handler throws arrives with its text and type, whatever its type") {
+  const test::NodePair pair;
+  struct Case {
+    std::function<void()> thrower;
+    std::string text;
+    std::string type;
+  };
+  const std::vector<Case> cases{
+      {[] { throw "the disk is full"; }, "the disk is full", "char const*"},
+      {[] { throw std::string("the disk is full"); }, "the disk is full", "std::"},
+      {[] { throw failures::NoText(); }, "an exception of type", "NoText"},
+      {[] { throw 42; }, "an exception of type int", "int"},
+      {[] {
+         try {
+           throw std::runtime_error("the file is gone");
+         } catch (...) {
+           std::throw_with_nested(std::runtime_error("loading failed"));
+         }
+       },
+       "loading failed: the file is gone", "std::runtime_error"}};
+  for (const Case& each : cases) {
+    pair.b.expose("fail", each.thrower);
+    try {
+      pair.a.call<void()>("b", "fail").get();
+      FAIL("no error");
+    } catch (const RemoteError& error) {
+      CHECK_THAT(error.thrown_what(), Catch::Contains(each.text));
+      CHECK_THAT(error.type(), Catch::Contains(each.type));
+    }
+    pair.b.unexpose("fail");
+  }
 }
 
 TEST_CASE("an error's text of any length arrives, cut") {

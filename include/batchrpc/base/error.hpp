@@ -249,7 +249,8 @@ class BATCHRPC_EXPORT PermissionDenied final
                                                             const std::string& message,
                                                             bool may_have_run);
 
-/// The message of `error`: `what()` of a std::exception, else a line that names its type.
+/// The message of `error`: `what()` of a std::exception and of those nested in it, or the text
+/// itself if it is a `char const*` or std::string; else a line that names its type.
 [[nodiscard]] BATCHRPC_EXPORT std::string describe(const std::exception_ptr& error);
 
 /// The demangled type of the exception in `error`, such as "std::out_of_range".
