@@ -6,6 +6,7 @@
 #include <mutex>
 #include <utility>
 
+#include "base/start_thread.hpp"
 #include "base/time.hpp"
 #include "batchrpc/base/block_pool.hpp"
 #include "batchrpc/future/wait.hpp"
@@ -210,9 +211,18 @@ std::vector<bool> WorkerPool::State::wait_for_end(TimePoint deadline) {
 
 WorkerPool::WorkerPool(int threads, std::shared_ptr<Loop> loop)
     : loop_(std::move(loop)), state_(std::make_shared<State>(threads, loop_)) {
-  for (int i = 0; i < threads; ++i) {
-    threads_.emplace_back(
-        [state = state_, index = static_cast<std::size_t>(i)] { state->work(index); });
+  threads_.reserve(static_cast<std::size_t>(threads));
+  try {
+    while (threads_.size() < static_cast<std::size_t>(threads)) {
+      threads_.push_back(
+          start_thread("a worker of a node (NodeOptions::num_worker_threads)",
+                       [state = state_, index = threads_.size()] { state->work(index); }));
+    }
+  } catch (...) {
+    state_->begin_stop();
+    for (std::thread& thread : threads_)
+      thread.join();
+    throw;
   }
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/start_thread.hpp"
 #include "batchrpc/base/error.hpp"
 
 namespace batchrpc {
@@ -23,7 +24,7 @@ class ThreadLanes final : public Lanes {
     threads_.reserve(count);
     try {
       for (std::size_t i = 0; i < count; ++i)
-        threads_.emplace_back([this, i] { work(i); });
+        threads_.push_back(start_thread("a lane (thread_lanes)", [this, i] { work(i); }));
     } catch (...) {
       end();
       throw;

@@ -20,15 +20,21 @@ class EndingThreads final : public asio::execution_context::service {
 
   explicit EndingThreads(asio::execution_context& context) : service(context) {}
 
+  /// Throws std::system_error if the system starts no more threads.
   void run(Task task) {
     const std::lock_guard lock(mutex_);
     std::erase_if(threads_, [](Entry& entry) { return entry.join_if_done(); });
     Entry& entry = threads_.emplace_back();
-    entry.thread = std::thread([&entry, task = std::move(task)]() mutable {
-      task();
-      task = nullptr;
-      entry.done = true;
-    });
+    try {
+      entry.thread = std::thread([&entry, task = std::move(task)]() mutable {
+        task();
+        task = nullptr;
+        entry.done = true;
+      });
+    } catch (...) {
+      threads_.pop_back();
+      throw;
+    }
   }
 
  private:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <asio/executor_work_guard.hpp>
 #include <asio/io_context.hpp>
+#include <system_error>
 #include <thread>
 
 #include "batchrpc/base/error.hpp"
@@ -12,6 +13,33 @@
 #include "session/set_aside.hpp"
 
 namespace batchrpc {
+namespace {
+
+// Ends a node on another thread: its own cannot wait for its own end. If the system starts no more
+// threads now, it may later.
+void end_on_another_thread(std::shared_ptr<NodeCore> ending) {
+  constexpr Duration kUntilNextTry = std::chrono::milliseconds(100);
+  auto* const io = ending->options().io_context;
+  const auto loop = ending->loop();
+  const auto held = std::make_shared<std::shared_ptr<NodeCore>>(std::move(ending));
+  const auto end_it = [held] {
+    const auto core = std::move(*held);
+    core->shutdown(core->options().shutdown_timeout);
+  };
+  try {
+    if (io == nullptr) {
+      std::thread(end_it).detach();
+    } else {  // its run() returns when the node has ended
+      asio::use_service<EndingThreads>(*io).run(
+          [work = asio::make_work_guard(*io), end_it] { end_it(); });
+    }
+  } catch (const std::system_error&) {
+    loop->schedule(loop->now() + kUntilNextTry,
+                   [held] { end_on_another_thread(std::move(*held)); });
+  }
+}
+
+}  // namespace
 
 Node::Node(std::shared_ptr<NodeCore> core) : core_(std::move(core)) {}
 
@@ -49,14 +77,7 @@ Node::~Node() {
   const Duration timeout = core_->options().shutdown_timeout;
   if (core_->is_own_thread() && !core_->options().simulation.loop) {
     // A callback dropped the last handle, and this thread cannot wait for its own end.
-    auto* const io = core_->options().io_context;
-    auto end_it = [core = std::move(core_), timeout] { core->shutdown(timeout); };
-    if (io == nullptr) {
-      std::thread(std::move(end_it)).detach();
-    } else {  // its run() returns when the node has ended
-      asio::use_service<EndingThreads>(*io).run(
-          [work = asio::make_work_guard(*io), end_it = std::move(end_it)] { end_it(); });
-    }
+    end_on_another_thread(std::move(core_));
     return;
   }
   core_->shutdown(timeout);

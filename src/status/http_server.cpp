@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/start_thread.hpp"
 #include "status/clock.hpp"
 #include "status/connection.hpp"
 #include "status/http_answer.hpp"
@@ -38,9 +39,11 @@ class HttpServer::Parts {
   static void start(const std::shared_ptr<Parts>& self) {
     const detail::SignalsBlocked no_signals;
     try {
-      self->threads_.emplace_back([self] { self->wait_for_sockets(); });
+      self->threads_.push_back(
+          start_thread("the status page", [self] { self->wait_for_sockets(); }));
       for (std::size_t i = 0; i < self->limits_.threads; ++i)
-        self->threads_.emplace_back([self] { self->answer_requests(); });
+        self->threads_.push_back(
+            start_thread("the status page", [self] { self->answer_requests(); }));
     } catch (...) {
       self->stop();
       throw;

@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "base/start_thread.hpp"
 #include "batchrpc/base/error.hpp"
 #include "transport/driven.hpp"
 #include "transport/nested_wait.hpp"
@@ -100,9 +101,10 @@ OwnedCore::OwnedCore(const SocketLoopOptions& options)
 void OwnedCore::start() {
   {
     const SignalsBlocked blocked;
-    thread_ = std::thread([self = std::static_pointer_cast<OwnedCore>(shared_from_this())] {
-      self->run_io_thread();
-    });
+    thread_ = start_thread("the I/O of a node",
+                           [self = std::static_pointer_cast<OwnedCore>(shared_from_this())] {
+                             self->run_io_thread();
+                           });
   }
   pthread_setname_np(thread_.native_handle(), "batchrpc-io");
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/start_thread.hpp"
+
 namespace batchrpc::detail {
 
 ProgramThread::ProgramThread(std::shared_ptr<VirtualLoop> loop, std::weak_ptr<VirtualHost> host,
@@ -26,7 +28,7 @@ void ProgramThread::wake() noexcept {
 
 void ProgramThread::run() {
   if (ended_ || ending_) return;
-  if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
+  if (!thread_.joinable()) thread_ = start_thread("a simulated program", [this] { work(); });
   give_turn();
   if (thrown_) std::rethrow_exception(std::exchange(thrown_, nullptr));
 }
