@@ -4,6 +4,7 @@
 #include <asio/post.hpp>
 #include <utility>
 
+#include "base/stack_use.hpp"
 #include "base/time.hpp"
 #include "session/flush_scope.hpp"
 
@@ -44,7 +45,7 @@ void ContextWorkers::look_later() {
 }
 
 void ContextWorkers::run_next() {
-  if (presence_.here() >= std::size_t{kMaxNestedTasks}) {
+  if (presence_.here() >= std::size_t{kMaxNestedTasks} || is_half_of_stack_used()) {
     ++put_off_;
     look_later();
     return;

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <utility>
 
+#include "base/stack_use.hpp"
 #include "base/start_thread.hpp"
 #include "base/time.hpp"
 #include "batchrpc/base/block_pool.hpp"
@@ -71,7 +72,8 @@ class WorkerPool::Context final : public WaitContext {
     const SetAside aside;
     while (!waiter.ready() && !(deadline && now() >= *deadline)) {
       Task task;
-      if (depth() < kMaxNestedTasks && state_.try_take(task, &waiter)) {
+      const bool has_room = depth() < kMaxNestedTasks && !is_half_of_stack_used();
+      if (has_room && state_.try_take(task, &waiter)) {
         state_.run(std::move(task));
         continue;
       }

@@ -101,9 +101,7 @@ void EmbeddedCore::wait(Waiter& waiter, const std::optional<TimePoint>& deadline
   if (waiter.ready()) return;
   const Driven::Suspension others;
   if (!io_.get_executor().running_in_this_thread()) return sleep_until_ready(waiter, deadline);
-  if (depth >= kMaxNestedWaits) {
-    throw NestedTooDeep();
-  }
+  if (is_nested_too_deep(depth)) throw NestedTooDeep();
   const NestedRun nested(waiter, io_, has_other_threads_, depth);
   timers().rearm();
   const auto work = asio::make_work_guard(io_);  // run_one() stops a context without work

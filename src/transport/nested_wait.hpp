@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "base/stack_use.hpp"
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/future/future.hpp"
 #include "batchrpc/transport/loop.hpp"
@@ -13,13 +14,19 @@ namespace batchrpc::detail {
 /// stack.
 inline constexpr int kMaxNestedWaits = 256;
 
+/// Whether no wait may begin here: it would be nested too deep, or there is too little stack.
+[[nodiscard]] inline bool is_nested_too_deep(int depth) noexcept {
+  return depth >= kMaxNestedWaits || is_half_of_stack_used();
+}
+
 /// A wait would be nested deeper than that.
 class NestedTooDeep final : public Overloaded {
  public:
   NestedTooDeep()
-      : Overloaded("tasks of the loop that wait are nested more than " +
+      : Overloaded("tasks of the loop that wait are nested too deep: more than " +
                    std::to_string(kMaxNestedWaits) +
-                   " deep; use then() or co_await, which do not block the thread") {}
+                   " of them, or half of the thread's stack; use then() or co_await, which do not "
+                   "block the thread") {}
 };
 
 /// Waits, at a node's or loop's end; not where the thread is so deep within callbacks that it

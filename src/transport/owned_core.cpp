@@ -148,7 +148,7 @@ void OwnedCore::wait_outside(Waiter& waiter, const std::optional<TimePoint>& dea
 
 void OwnedCore::wait_driving(Frame& frame, Waiter& waiter,
                              const std::optional<TimePoint>& deadline) {
-  const bool too_deep = frame.depth >= kMaxNestedWaits;
+  const bool too_deep = is_nested_too_deep(frame.depth);
   if (too_deep && frame.io_thread()) {
     throw NestedTooDeep();
   }

@@ -118,9 +118,7 @@ void VirtualLoop::wait(Waiter& waiter, const std::optional<TimePoint>& deadline)
     program_->wait(waiter, deadline);
     return;
   }
-  if (waits_ >= detail::kMaxNestedWaits) {
-    throw detail::NestedTooDeep();
-  }
+  if (detail::is_nested_too_deep(waits_)) throw detail::NestedTooDeep();
   const Count waits(waits_);
   const TimePoint end = deadline.value_or(now_ + kLongestWait);
   while (!waiter.ready()) {
