@@ -180,12 +180,19 @@ bool Aggregator::waits_for_room() const noexcept {
   return waiting_.held_rows() > 0 || transfers_.any_held();
 }
 
+// When a deadline passes, or a transfer for which others wait may have stalled.
+TimePoint Aggregator::next_end() const {
+  const TimePoint stall =
+      waits_for_room() ? transfers_.next_stall(transfer_room()) : TimePoint::max();
+  return std::min(waiting_.earliest_deadline(), stall);
+}
+
 // A call lacks room. If nothing else will free any, the waiting calls stop waiting for more rows,
 // which would find no room.
 void Aggregator::flush_if_full(TimePoint now) {
   const bool accumulates =
       accumulation_.current() != nullptr || accumulation_.next(waiting_, starts_) != nullptr;
-  if (!starts_.is_idle() || transfers_.any_coming() || accumulates) return;
+  if (!starts_.is_idle() || transfers_.any_moving(transfer_room()) || accumulates) return;
   starts_.flush_oldest(waiting_, now);
 }
 
@@ -198,13 +205,13 @@ void Aggregator::start_if_due(TimePoint now, Deferred& todo, bool may_run_here) 
     const bool any = !starts_.any_starting() && accumulation_.next(waiting_, starts_) != nullptr;
     if (accumulation_.has_task() || any) {
       todo.accumulates = accumulation_.needs_task();
-      arm_timer_at(waiting_.earliest_deadline());
+      arm_timer_at(next_end());
       return;
     }
   }
   const BatchStarts::Starting starting = starts_.start(waiting_, now);
   // Everything due at `now` has been handled.
-  arm_timer_at(std::min(waiting_.earliest_deadline(), starts_.next_due(waiting_, now)));
+  arm_timer_at(std::min(next_end(), starts_.next_due(waiting_, now)));
   todo.begins_here =
       may_run_here && starting.complete && starting.batches == 1 && !host_.exclusive();
   if (!todo.begins_here) todo.begins = starting.batches;

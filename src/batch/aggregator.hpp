@@ -100,6 +100,7 @@ class Aggregator final : public BatchCore, public std::enable_shared_from_this<A
   void start_if_due(TimePoint now, Deferred& todo, bool may_run_here = false);
   [[nodiscard]] TakenBatch take_batch(TimePoint now);
   [[nodiscard]] bool waits_for_room() const noexcept;
+  [[nodiscard]] TimePoint next_end() const;
   void flush_if_full(TimePoint now);
   void arm_timer_at(TimePoint when);
   void report_if_closed(Deferred& todo);

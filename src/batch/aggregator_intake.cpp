@@ -102,7 +102,7 @@ void Aggregator::take_in(std::unique_ptr<BatchCall>& call, const std::shared_ptr
     if (waiting_.rows() + call->rows > options_->max_queue) {
       arrival.expired = drop_expired(arrival.now);
     }
-    const auto room = waiting_.room_for(*call, transfers_.bytes(), let_in);
+    const auto room = waiting_.room_for(*call, let_in);
     held = room.held;
     arrival.lacks_room = room.refused;
     if (room.refused) {

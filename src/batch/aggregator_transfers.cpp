@@ -35,11 +35,11 @@ std::shared_ptr<void> Aggregator::expect_transfer(std::size_t bytes,
   std::shared_ptr<Transfer> transfer(new Transfer(weak_from_this(), bytes, gate),
                                      Transfer::Deleter());
   const CallContext* const context = CallContext::current();
-  const auto caller = context != nullptr ? context->shared_caller() : nullptr;
+  if (context != nullptr) transfer->incoming.caller = context->shared_caller();
   Deferred todo;
   {
     const std::lock_guard lock(mutex_);
-    transfers_.begin(transfer->incoming, caller.get(), transfer_room());
+    transfers_.begin(transfer->incoming, transfer_room());
     held = transfer->incoming.held;
     if (held && host_) start_if_due(host_.now(), todo);  // a full queue waits no longer
   }
@@ -47,24 +47,27 @@ std::shared_ptr<void> Aggregator::expect_transfer(std::size_t bytes,
   return transfer;
 }
 
-// Whether the call was admitted when it was announced. It has arrived now, and counts as waiting.
+// Whether the call was admitted when it was announced, and has not stalled since. It has arrived
+// now, and counts as waiting.
 bool Aggregator::was_let_in(const std::shared_ptr<void>& announced) {
   if (std::get_deleter<Transfer::Deleter>(announced) == nullptr) return false;
   auto& transfer = *static_cast<Transfer*>(announced.get());
   if (transfer.incoming.over || !transfer.is_of(*this)) return false;
   transfers_.end(transfer.incoming);
-  return !transfer.incoming.held;
+  return !transfer.incoming.held && !transfer.incoming.stalled;
 }
 
 IncomingTransfers::Room Aggregator::transfer_room() const {
   return {.one_by_one = accumulation_.is_early() && closing_.is_open(),
           .to_accumulate = waiting_.calls_to_accumulate(),
           .waiting_bytes = waiting_.bytes(),
-          .max_bytes = options_->max_queue_bytes};
+          .max_bytes = options_->max_queue_bytes,
+          .now = host_ ? host_.now() : TimePoint(),
+          .stalls_after = host_ ? host_.dead_after() : Duration::max()};
 }
 
 void Aggregator::let_transfers_come(Deferred& todo) {
-  if (transfers_.any_held()) transfers_.let_come(transfer_room(), todo.gates);
+  if (!transfers_.is_idle()) transfers_.let_come(transfer_room(), todo.gates);
 }
 
 // At the batcher's end: some transfers may be gone without having been able to report it.

@@ -41,6 +41,7 @@ class BatcherHost {
   /// @{
   [[nodiscard]] const Host& get() const { return *host_; }
   [[nodiscard]] Loop& loop() const { return *host_->loop(); }
+  [[nodiscard]] Duration dead_after() const { return host_->dead_after(); }
   [[nodiscard]] TimePoint now() const { return host_->loop()->now(); }
   [[nodiscard]] Executor& executor() const { return *executor_; }
   [[nodiscard]] const std::shared_ptr<Executor>& shared_executor() const { return executor_; }

@@ -21,6 +21,7 @@ class LoneHost final : public Host {
     return calling_thread_;
   }
   [[nodiscard]] const std::shared_ptr<Loop>& loop() const noexcept override { return loop_; }
+  [[nodiscard]] Duration dead_after() const noexcept override { return Duration::max(); }
   [[nodiscard]] const std::string& exposed_as() const noexcept override { return no_name_; }
   [[nodiscard]] const std::shared_ptr<AsyncMutex>& exclusive() const noexcept override {
     return no_lock_;

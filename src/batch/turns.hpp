@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <deque>
+#include <iterator>
+#include <optional>
 #include <utility>
 
 namespace batchrpc {
@@ -31,6 +33,17 @@ class Turns {
     line.things.pop_front();
     if (!line.things.empty()) lines_.push_back(std::move(line));
     return thing;
+  }
+
+  /// Takes the first item, of those that are next of their callers, for which `which` is true. Asks
+  /// it in the order of the turns.
+  template <class Which>
+  std::optional<T> take_next_if(Which&& which) {
+    const auto line = std::find_if(lines_.begin(), lines_.end(),
+                                   [&](const Line& of) { return which(of.things.front()); });
+    if (line == lines_.end()) return std::nullopt;
+    std::rotate(lines_.begin(), line, std::next(line));
+    return take_next();
   }
 
   template <class Which>

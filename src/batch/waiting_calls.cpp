@@ -12,12 +12,11 @@ void WaitingCalls::configure(const BatchOptions& options, const BatchGroup::IsLi
   group_.configure(options.all_of, is_live, [this](const auto& add) { queue_.for_each(add); });
 }
 
-WaitingCalls::Room WaitingCalls::room_for(const BatchCall& call, std::size_t coming,
-                                          bool let_in) const {
+WaitingCalls::Room WaitingCalls::room_for(const BatchCall& call, bool let_in) const {
   Room room;
   std::size_t queued = queue_.rows();
   std::size_t held = held_.rows();
-  const std::size_t needed = bytes() + coming + call.bytes;
+  const std::size_t needed = bytes() + call.bytes;
   if (!let_in && needed > max_bytes_) {
     room.limit = std::to_string(max_bytes_) + " bytes, BatchOptions::max_queue_bytes";
     const auto find_in = [&](const auto& calls, std::size_t& rows) {

@@ -36,9 +36,9 @@ class WaitingCalls {
   /// The group has changed.
   void refresh(const BatchGroup::IsLive& is_live) { group_.refresh(is_live); }
 
-  /// `coming` is the number of bytes of admitted calls that have not arrived yet. `let_in`: this
-  /// call was one of them, so its bytes already have room.
-  [[nodiscard]] Room room_for(const BatchCall& call, std::size_t coming, bool let_in) const;
+  /// For a call that has arrived. `let_in`: it was admitted before it arrived, so its bytes already
+  /// have room. Those of calls that are still arriving take none.
+  [[nodiscard]] Room room_for(const BatchCall& call, bool let_in) const;
   /// Queues a call; returns its lane.
   BatchLane& add(std::unique_ptr<BatchCall> call);
   /// Holds a call back.

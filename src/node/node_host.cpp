@@ -11,7 +11,8 @@ NodeHost::NodeHost(NodeCore& core, std::string exposed_as, std::shared_ptr<Async
       exclusive_(std::move(exclusive)),
       workers_(core.workers()),
       loop_tasks_(core.loop_tasks()),
-      loop_(core.loop()) {}
+      loop_(core.loop()),
+      dead_after_(core.options().liveness.dead_after) {}
 
 bool NodeHost::is_live(std::string_view peer) const {
   const auto core = core_.lock();

@@ -22,6 +22,7 @@ class NodeHost final : public Host {
     return loop_tasks_;
   }
   [[nodiscard]] const std::shared_ptr<Loop>& loop() const noexcept override { return loop_; }
+  [[nodiscard]] Duration dead_after() const noexcept override { return dead_after_; }
   [[nodiscard]] const std::string& exposed_as() const noexcept override { return exposed_as_; }
   [[nodiscard]] const std::shared_ptr<AsyncMutex>& exclusive() const noexcept override {
     return exclusive_;
@@ -43,6 +44,7 @@ class NodeHost final : public Host {
   const std::shared_ptr<Executor> workers_;
   const std::shared_ptr<Executor> loop_tasks_;
   const std::shared_ptr<Loop> loop_;
+  const Duration dead_after_;
 };
 
 }  // namespace batchrpc

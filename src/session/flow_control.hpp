@@ -18,6 +18,13 @@ class FlowControl final : public detail::TransferGate {
       : calls_(std::move(calls)), call_(call), bytes_(bytes) {}
 
   [[nodiscard]] std::uint64_t bytes() const noexcept override { return bytes_; }
+  [[nodiscard]] std::uint64_t received() const noexcept override {
+    return received_.load(std::memory_order_relaxed);
+  }
+  /// For the thread that reads: so many bytes of the payloads have come.
+  void set_received(std::uint64_t bytes) noexcept {
+    received_.store(bytes, std::memory_order_relaxed);
+  }
 
   void open() noexcept override;
 
@@ -33,6 +40,7 @@ class FlowControl final : public detail::TransferGate {
   const std::weak_ptr<IncomingCalls> calls_;
   const std::uint64_t call_;
   const std::uint64_t bytes_;
+  std::atomic<std::uint64_t> received_{0};
   std::atomic<State> state_{State::unused};
 };
 

@@ -1,6 +1,5 @@
 #include "session/in_flight_calls.hpp"
 
-#include <algorithm>
 #include <bit>
 #include <utility>
 
@@ -48,6 +47,9 @@ bool InFlightCalls::add(detail::CallState& call) {
   if (size_ >= buckets_.size()) resize(buckets_.empty() ? kFewestBuckets : 2 * buckets_.size());
   ++size_;
   link(buckets_[bucket_of(call.id)], call);
+  call.came_before_ = last_;
+  (last_ != nullptr ? last_->next_come_ : first_) = &call;
+  last_ = &call;
   return true;
 }
 
@@ -58,7 +60,7 @@ void InFlightCalls::remove(const detail::CallState& call) {
 
 detail::Ref<detail::CallState> InFlightCalls::take(std::uint64_t id) {
   const std::lock_guard lock(mutex_);
-  if (buckets_.empty()) return nullptr;
+  if (closed_ || buckets_.empty()) return nullptr;
   Link at = buckets_[bucket_of(id)];
   while (at != nullptr && at->id != id)
     at = at->next_kept_;
@@ -68,68 +70,26 @@ detail::Ref<detail::CallState> InFlightCalls::take(std::uint64_t id) {
   return call;
 }
 
-// The order does not depend on the hash.
 std::vector<detail::Ref<detail::CallState>> InFlightCalls::all() {
   std::vector<detail::Ref<detail::CallState>> all;
-  {
-    const std::lock_guard lock(mutex_);
-    all.reserve(size_);
-    for (Link call : buckets_) {
-      for (; call != nullptr; call = call->next_kept_)
-        all.push_back(detail::Ref<detail::CallState>::share(*call));
-    }
-  }
-  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a->id < b->id; });
+  const std::lock_guard lock(mutex_);
+  all.reserve(size_);
+  for (Link call = first_; call != nullptr; call = call->next_come_)
+    all.push_back(detail::Ref<detail::CallState>::share(*call));
   return all;
 }
 
 void InFlightCalls::close() noexcept {
   const std::lock_guard lock(mutex_);
-  if (std::exchange(closed_, true)) return;
-  Link list = nullptr;
-  for (Link call : buckets_) {
-    while (call != nullptr) {
-      const Link next = std::exchange(call->next_kept_, list);
-      list = std::exchange(call, next);
-    }
-  }
-  buckets_ = std::vector<Link>();
-  left_ = sorted(list, size_);
-  for (Link* link = &left_; *link != nullptr; link = &(*link)->next_kept_)
-    (*link)->link_to_it_ = link;
+  closed_ = true;
 }
 
 detail::Ref<detail::CallState> InFlightCalls::take_next() noexcept {
   const std::lock_guard lock(mutex_);
-  if (left_ == nullptr) return nullptr;
-  auto call = detail::Ref<detail::CallState>::share(*left_);
+  if (!closed_ || first_ == nullptr) return nullptr;
+  auto call = detail::Ref<detail::CallState>::share(*first_);
   unlink(*call);
   return call;
-}
-
-// Merges two lists, each sorted by id.
-InFlightCalls::Link InFlightCalls::merge(Link one, Link other) noexcept {
-  Link first = nullptr;
-  Link* end = &first;
-  while (one != nullptr && other != nullptr) {
-    Link& least = other->id < one->id ? other : one;
-    *end = least;
-    end = &least->next_kept_;
-    least = least->next_kept_;
-  }
-  *end = one != nullptr ? one : other;
-  return first;
-}
-
-// Sorts a list of `size` calls by id, without memory.
-InFlightCalls::Link InFlightCalls::sorted(Link list, std::size_t size) noexcept {
-  if (size < 2) return list;
-  Link* cut = &list;
-  for (std::size_t i = 0; i < size / 2; ++i)
-    cut = &(*cut)->next_kept_;
-  const Link rest = std::exchange(*cut, nullptr);
-  const Link first = sorted(list, size / 2);
-  return merge(first, sorted(rest, size - size / 2));
 }
 
 // Frees the memory of a burst of calls.
@@ -137,6 +97,9 @@ void InFlightCalls::unlink(detail::CallState& call) noexcept {
   constexpr std::size_t kKept = 4096;
   if (call.next_kept_ != nullptr) call.next_kept_->link_to_it_ = call.link_to_it_;
   *std::exchange(call.link_to_it_, nullptr) = std::exchange(call.next_kept_, nullptr);
+  (call.came_before_ != nullptr ? call.came_before_->next_come_ : first_) = call.next_come_;
+  (call.next_come_ != nullptr ? call.next_come_->came_before_ : last_) = call.came_before_;
+  call.came_before_ = call.next_come_ = nullptr;
   if (--size_ == 0 && buckets_.size() > kKept) buckets_ = std::vector<Link>();
 }
 

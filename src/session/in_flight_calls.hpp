@@ -21,12 +21,12 @@ class InFlightCalls {
   void remove(const detail::CallState& call);
   /// Removes and returns the call; null: there is none.
   [[nodiscard]] detail::Ref<detail::CallState> take(std::uint64_t id);
-  /// Returns all calls, sorted by id.
+  /// Returns all calls, in the order in which they came.
   [[nodiscard]] std::vector<detail::Ref<detail::CallState>> all();
-  /// No more calls can be added. Those that are left are taken with take_next(). Takes no memory.
+  /// No more calls can be added. Those that are left are taken with take_next(). Takes neither
+  /// memory nor time, however many there are.
   void close() noexcept;
-  /// Removes and returns the call with the smallest id. Null: there is none, or the table is not
-  /// closed.
+  /// Removes and returns the call that came first. Null: there is none, or the table is not closed.
   [[nodiscard]] detail::Ref<detail::CallState> take_next() noexcept;
 
  private:
@@ -34,14 +34,13 @@ class InFlightCalls {
 
   [[nodiscard]] std::size_t bucket_of(std::uint64_t id) const noexcept;
   static void link(Link& first, detail::CallState& call) noexcept;
-  [[nodiscard]] static Link merge(Link one, Link other) noexcept;
-  [[nodiscard]] static Link sorted(Link list, std::size_t size) noexcept;
   void resize(std::size_t buckets);
   void unlink(detail::CallState& call) noexcept;
 
   std::mutex mutex_;           // guards the members below
   std::vector<Link> buckets_;  // A power of two. Each bucket is a list by CallState::next_kept_.
-  Link left_ = nullptr;        // those that were left when it was closed, sorted by id
+  Link first_ = nullptr;       // in the order in which they came, a list by CallState::next_come_
+  Link last_ = nullptr;
   std::size_t size_ = 0;
   bool closed_ = false;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <new>
 #include <utility>
 
 #include "batchrpc/base/error.hpp"
@@ -16,6 +17,11 @@
 
 // How the peer's calls come in: in order, with their payloads, and on to the function.
 namespace batchrpc {
+namespace {
+
+constexpr int kEndedAtOnce = 256;  // calls
+
+}  // namespace
 
 IncomingCalls::IncomingCalls(std::shared_ptr<SessionLink> link)
     : link_(std::move(link)),
@@ -127,7 +133,7 @@ void IncomingCalls::expect(const wire::FrameView& frame, PayloadAssembler& assem
   if (waits && !is_shut) send_credit(id, wire::kAllCredit);
   if (waits) note_unread(wire::kEnvelopeWords * sizeof(Word));
   if (waits || plan.held) link_->connection().flush();  // the sender waits for it
-  assembler.receive(id, std::move(plan), is_shut ? std::move(gate) : nullptr);
+  assembler.receive(id, std::move(plan), std::move(gate));
 }
 
 detail::ReceivePlan IncomingCalls::announce(CalledFunction& function, const wire::FrameView& frame,
@@ -240,19 +246,56 @@ void IncomingCalls::refuse_waiting(const std::exception_ptr& error,
     refuse(call);  // the caller withdraws the rest of the call
 }
 
-void IncomingCalls::close() {
-  caller_gone_ = true;
-  in_flight_.close();
-  while (const auto call = in_flight_.take_next()) {
-    if (call->id < CallTable::kNotifications) call->cancel();
-  }
-  order_.give_up();
-  while (const auto key = order_.any_key()) {
-    try {
-      run_in_turn(*key);
-    } catch (const std::exception&) {  // NOLINT: the notification was wrong, or there is no memory
+// A task that ends more calls. If it is destroyed without having run, its loop has ended, and there
+// is nobody else to serve.
+class IncomingCalls::Rest {
+ public:
+  explicit Rest(std::shared_ptr<IncomingCalls> of) : of_(std::move(of)) {}
+  Rest(Rest&&) noexcept = default;
+  Rest& operator=(Rest&&) = delete;
+  ~Rest() {
+    while (of_ && of_->end_one()) {
     }
   }
+  void operator()() { std::exchange(of_, nullptr)->end_some(); }
+
+ private:
+  std::shared_ptr<IncomingCalls> of_;
+};
+
+void IncomingCalls::close() {
+  if (std::exchange(caller_gone_, true)) return;
+  in_flight_.close();
+  order_.give_up();
+  end_some();
+}
+
+// There may be millions.
+void IncomingCalls::end_some() {
+  for (int i = 0; i < kEndedAtOnce; ++i) {
+    if (!end_one()) return;
+  }
+  Rest rest(shared_from_this());
+  if (!link_->loop()->is_driving()) return;  // perhaps nothing drives it any more
+  try {
+    link_->loop()->post(std::move(rest));
+  } catch (const std::bad_alloc&) {  // NOLINT: then the rest ends here
+  }
+}
+
+// Cancels a call, or runs the next one in line. False: there is none.
+bool IncomingCalls::end_one() {
+  if (const auto call = in_flight_.take_next()) {
+    if (call->id < CallTable::kNotifications) call->cancel();
+    return true;
+  }
+  const auto key = order_.any_key();
+  if (!key) return false;
+  try {
+    if (auto next = order_.take(*key)) dispatch_late(*std::move(next));
+  } catch (const std::exception&) {  // NOLINT: the notification was wrong, or there is no memory
+  }
+  return true;
 }
 
 std::string IncomingCalls::answering_functions() {

@@ -56,7 +56,8 @@ class IncomingCalls final : public detail::ReplySink,
   /// those whose payloads are still to come.
   void refuse_waiting(const std::exception_ptr& error, const std::vector<std::uint64_t>& coming_in);
   /// Cancels all calls of the peer, including those that have not started: the caller is gone, or
-  /// its session has ended. Complete messages that want no reply still run.
+  /// its session has ended. Complete messages that want no reply still run. Ends the first calls
+  /// here, and the others soon, so that the loop serves others in between.
   void close();
 
   /// Notifies the peer whether the payloads of its call may come. The loop sends this soon.
@@ -81,6 +82,10 @@ class IncomingCalls final : public detail::ReplySink,
   [[nodiscard]] TimePoint now() const noexcept override { return link_->loop()->now(); }
 
  private:
+  class Rest;
+
+  void end_some();
+  [[nodiscard]] bool end_one();
   [[nodiscard]] CalledFunction& function_of(const wire::FrameView& frame);
   [[nodiscard]] static std::optional<CallOrder::Key> ordering_key_of(const CalledFunction& function,
                                                                      const wire::FrameView& frame);

@@ -68,11 +68,12 @@ void PayloadAssembler::refuse(const wire::FrameView& frame) {
 }
 
 void PayloadAssembler::receive(std::uint64_t call, detail::ReceivePlan receive_plan,
-                               std::shared_ptr<const FlowControl> gate) {
+                               std::shared_ptr<FlowControl> gate) {
   const auto at = assemblies_.find(Key{call, false});
   if (at == assemblies_.end()) return;  // its function waited, and the call was dropped meanwhile
   at->second.whole.kept = std::move(receive_plan.kept);
   at->second.target = std::move(receive_plan.target);
+  at->second.waits = gate != nullptr && gate->is_shut();
   at->second.gate = std::move(gate);
 }
 
@@ -136,7 +137,7 @@ std::span<std::byte> PayloadAssembler::room_for(const wire::FrameHeader& chunk) 
   }
   const std::uint64_t end = payload.received + chunk.value;
   bool is_early = payload.size > kEnough && end < kEnough;
-  if (assembly.gate) {
+  if (assembly.waits) {
     if (assembly.gate->is_shut()) {
       is_early = true;
       if (chunk.value > wire::kEagerBytes - std::min(wire::kEagerBytes, assembly.received)) {
@@ -144,7 +145,7 @@ std::span<std::byte> PayloadAssembler::room_for(const wire::FrameHeader& chunk) 
                          " bytes of a call's payloads arrived before they were requested");
       }
     } else {
-      assembly.gate = nullptr;
+      assembly.waits = false;
       settle(assembly, kEnough);
     }
   }
@@ -162,6 +163,7 @@ std::optional<PayloadAssembler::Whole> PayloadAssembler::finish(const wire::Fram
   at->second.payloads[chunk.number].received += chunk.value;
   at->second.received += chunk.value;
   at->second.missing -= chunk.value;
+  if (at->second.gate) at->second.gate->set_received(at->second.received);
   if (at->second.missing > 0) return std::nullopt;
   settle(at->second, 0);
   Whole whole = std::move(at->second.whole);

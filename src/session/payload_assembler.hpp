@@ -48,9 +48,9 @@ class PayloadAssembler {
   /// Drops the payloads of a call that is refused, until all have come. Throws BadMessage.
   void refuse(const wire::FrameView& frame);
   /// Sets the receive plan of a call that has begun. While `gate` (may be null) is shut, arriving
-  /// chunks are set aside.
+  /// chunks are set aside. It is told what has come.
   void receive(std::uint64_t call, detail::ReceivePlan receive_plan,
-               std::shared_ptr<const FlowControl> gate);
+               std::shared_ptr<FlowControl> gate);
 
   /// Returns the memory for the bytes of a chunk; empty when its call is no longer awaited. If the
   /// chunk is not finished, the next one is the same again. Throws BadMessage.
@@ -78,7 +78,8 @@ class PayloadAssembler {
     std::uint64_t received = 0;  // bytes of all payloads
     std::uint64_t missing = 0;
     std::shared_ptr<detail::PayloadTarget> target;
-    std::shared_ptr<const FlowControl> gate;  // null once it was found open
+    std::shared_ptr<FlowControl> gate;
+    bool waits = false;  // until the gate is found open
   };
 
   [[nodiscard]] static Key key_of(const wire::FrameHeader& chunk) noexcept {

@@ -1,7 +1,9 @@
 #include <catch2/catch.hpp>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "batch/batching.hpp"
 #include "batchrpc/batch/batcher.hpp"
@@ -15,8 +17,10 @@ using namespace std::chrono_literals;
 struct Gate : detail::TransferGate {
   explicit Gate(std::size_t size) : size_(size) {}
   [[nodiscard]] std::uint64_t bytes() const noexcept override { return size_; }
+  [[nodiscard]] std::uint64_t received() const noexcept override { return come; }
   void open() noexcept override { opened = true; }
   bool opened = false;
+  std::uint64_t come = 0;
 
  private:
   const std::size_t size_;
@@ -25,6 +29,10 @@ struct Gate : detail::TransferGate {
 struct SomeCall : detail::BatchCall {
   void fail(const std::exception_ptr& /*error*/, bool /*began*/) noexcept override {}
 };
+
+std::shared_ptr<const PeerIdentity> peer(std::string name) {
+  return std::make_shared<const PeerIdentity>(PeerIdentity{.name = std::move(name)});
+}
 
 /// The part of a batcher that knows no types, whose batches run until they are told to end.
 struct Core {
@@ -42,7 +50,11 @@ struct Core {
     return core->add(call) == nullptr;
   }
   /// Announces a call; what keeps its place is in `coming`.
-  std::shared_ptr<Gate> announce(std::size_t bytes) {
+  std::shared_ptr<Gate> announce(std::size_t bytes,
+                                 const std::shared_ptr<const PeerIdentity>& caller = nullptr) {
+    const CallContext context(caller, std::nullopt);
+    std::optional<detail::ContextScope> scope;
+    if (caller) scope.emplace(context);
     auto gate = std::make_shared<Gate>(bytes);
     bool held = false;
     coming.push_back(core->expect_transfer(bytes, gate, held));
@@ -70,11 +82,10 @@ TEST_CASE("calls that would go beyond max_queue_bytes wait at their senders, in 
   CHECK(third->opened);
 }
 
-TEST_CASE("a call that was let in finds its place, and others none in it") {
+TEST_CASE("a call that was let in finds its place, and others none when it has come") {
   Core c({.max_size = 1, .max_queue_bytes = 1000});
   CHECK(c.announce(500)->opened);
   CHECK(c.announce(500)->opened);
-  CHECK_FALSE(c.add(1));
   CHECK(c.add(510, std::move(c.coming[0])));  // its message takes some, too
   CHECK(c.add(510, std::move(c.coming[1])));
   CHECK_FALSE(c.add(1));
@@ -95,9 +106,9 @@ TEST_CASE("a call that comes though it was to wait has no place of its own") {
   Core c({.max_queue_bytes = 1000});
   CHECK(c.announce(900)->opened);
   CHECK_FALSE(c.announce(900)->opened);
+  CHECK(c.add(900, std::move(c.coming[0])));
   CHECK_FALSE(c.add(910, std::move(c.coming[1])));
-  c.coming[0] = nullptr;
-  CHECK(c.announce(900)->opened);  // and is forgotten
+  CHECK(c.announce(100)->opened);  // it is forgotten
 }
 
 TEST_CASE("a place in one batcher is none in another") {
@@ -106,6 +117,7 @@ TEST_CASE("a place in one batcher is none in another") {
   CHECK(c.announce(900)->opened);
   CHECK(c.announce(90)->opened);
   CHECK(other.announce(90)->opened);
+  CHECK(other.add(90, std::move(other.coming[0])));
   CHECK_FALSE(other.add(90, std::move(c.coming[1])));
   other.coming.clear();
   c.coming.clear();
@@ -167,16 +179,10 @@ TEST_CASE("calls that wait at their senders come when their batcher is no more")
 TEST_CASE("callers whose calls wait at their senders come in turn") {
   Core c({.max_queue_bytes = 1000});
   const auto running = c.announce(900);
-  const auto announce_by = [&](const std::shared_ptr<const PeerIdentity>& caller) {
-    const CallContext context(caller, std::nullopt);
-    const detail::ContextScope scope(context);
-    return c.announce(900);
-  };
-  const auto hog = std::make_shared<const PeerIdentity>(PeerIdentity{.name = "hog"});
-  const auto other = std::make_shared<const PeerIdentity>(PeerIdentity{.name = "other"});
-  const auto hogs_first = announce_by(hog);
-  const auto hogs_second = announce_by(hog);
-  const auto others = announce_by(other);
+  const auto hog = peer("hog");
+  const auto hogs_first = c.announce(900, hog);
+  const auto hogs_second = c.announce(900, hog);
+  const auto others = c.announce(900, peer("other"));
   c.coming[0] = nullptr;
   CHECK(hogs_first->opened);
   c.coming[1] = nullptr;
@@ -184,6 +190,74 @@ TEST_CASE("callers whose calls wait at their senders come in turn") {
   CHECK_FALSE(hogs_second->opened);
   c.coming[3] = nullptr;
   CHECK(hogs_second->opened);
+}
+
+constexpr std::size_t kMiB = std::size_t{1} << 20;
+
+TEST_CASE("a row that only is announced refuses nobody's rows, and takes a fair share at most") {
+  Core c({.max_size = 1, .max_queue_bytes = 1000});
+  const auto mallory = peer("mallory");
+  const auto bob = peer("bob");
+  CHECK(c.announce(1000, mallory)->opened);
+  CHECK(c.add(100));
+  CHECK(c.announce(400, bob)->opened);
+  CHECK_FALSE(c.announce(100, bob)->opened);  // he has 400, and the row from here 100
+  CHECK_FALSE(c.announce(1000, mallory)->opened);
+  CHECK(c.announce(60, peer("carol"))->opened);  // beside 100, and 333 each of theirs
+  c.coming.clear();
+  c.core = nullptr;
+}
+
+TEST_CASE("a caller whose next row waits for its own earlier one holds up no others") {
+  Core c({.max_queue_bytes = 1000});
+  const auto mallory = peer("mallory");
+  CHECK(c.announce(1000, mallory)->opened);
+  const auto next = c.announce(1000, mallory);
+  for (int i = 0; i < 100; ++i) {
+    CHECK(c.announce(400, peer("bob"))->opened);
+    c.coming.pop_back();
+  }
+  CHECK_FALSE(next->opened);
+}
+
+TEST_CASE("nobody waits for a row of which nothing has come for as long as kills a peer") {
+  Core c({.max_queue_bytes = 10 * kMiB});
+  const auto mallory = peer("mallory");
+  const auto stalls = c.announce(10 * kMiB, mallory);
+  const auto waits = c.announce(6 * kMiB, peer("bob"));
+  CHECK(stalls->opened);
+  c.world.run_for(4s);
+  SECTION("nothing comes") {
+    CHECK_FALSE(waits->opened);
+    c.world.run_for(1s);
+    CHECK(waits->opened);
+    CHECK_FALSE(c.announce(kMiB, mallory)->opened);  // hers count for herself
+    CHECK(c.add(6 * kMiB, std::move(c.coming[1])));
+    CHECK_FALSE(c.add(10 * kMiB, std::move(c.coming[0])));  // she has lost her place
+  }
+  SECTION("it comes slowly") {
+    for (int i = 0; i < 10; ++i) {
+      stalls->come += 100 * 1024;
+      c.world.run_for(5s);
+      CHECK_FALSE(waits->opened);
+    }
+    CHECK(c.add(10 * kMiB, std::move(c.coming[0])));
+  }
+  c.core = nullptr;
+}
+
+TEST_CASE("a full batch does not wait for a row that has stalled") {
+  Core c({.min_size = 3, .max_queue_bytes = 10 * kMiB});
+  CHECK(c.add(4 * kMiB));
+  const auto stalls = c.announce(6 * kMiB, peer("mallory"));
+  const auto waits = c.announce(7 * kMiB, peer("bob"));
+  CHECK(stalls->opened);
+  c.world.run_for(4s);
+  CHECK(c.running.empty());
+  c.world.run_for(1s);
+  REQUIRE(c.running.size() == 1);
+  CHECK(waits->opened);
+  c.running[0].set_value({});
 }
 
 TEST_CASE("a batch does not wait for rows that it leaves no room for") {

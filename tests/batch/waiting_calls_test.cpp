@@ -41,16 +41,16 @@ struct Waiting : WaitingCalls {
 TEST_CASE("a call finds room up to the bound, and is then refused, or held where calls wait") {
   Waiting rejects;
   for (int i = 0; i < 4; ++i) {
-    CHECK_FALSE(rejects.room_for(*call_of(nullptr), 0, false).refused);
+    CHECK_FALSE(rejects.room_for(*call_of(nullptr), false).refused);
     (void)rejects.add(call_of(nullptr));
   }
-  const auto full = rejects.room_for(*call_of(nullptr), 0, false);
+  const auto full = rejects.room_for(*call_of(nullptr), false);
   CHECK(full.refused);
   CHECK_THAT(full.limit, Catch::Contains("4 rows, BatchOptions::max_queue"));
 
   Waiting holds(OnFull::wait);
   (void)holds.add(call_of(nullptr, 4));
-  const auto room = holds.room_for(*call_of(nullptr), 0, false);
+  const auto room = holds.room_for(*call_of(nullptr), false);
   CHECK_FALSE(room.refused);
   CHECK(room.held);
 }
@@ -59,7 +59,7 @@ TEST_CASE("who is held comes in when calls have been taken, and nobody overtakes
   Waiting waiting(OnFull::wait);
   BatchLane& lane = waiting.add(call_of(nullptr, 3));
   waiting.hold(call_of(nullptr, 2));
-  CHECK(waiting.room_for(*call_of(nullptr, 1), 0, false).held);  // though there is a row left
+  CHECK(waiting.room_for(*call_of(nullptr, 1), false).held);  // though there is a row left
   waiting.admit_held();
   CHECK(waiting.held_rows() == 2);
   const BatchCalls taken = waiting.take(lane, 3, 0);
@@ -67,18 +67,18 @@ TEST_CASE("who is held comes in when calls have been taken, and nobody overtakes
   waiting.admit_held();
   CHECK(waiting.held_rows() == 0);
   CHECK(waiting.queued_rows() == 2);
-  CHECK_FALSE(waiting.room_for(*call_of(nullptr, 1), 0, false).held);
+  CHECK_FALSE(waiting.room_for(*call_of(nullptr, 1), false).held);
 }
 
-TEST_CASE("bytes on their way count, but those of a call that was let in do so once") {
+TEST_CASE("the bytes of a call that was let in already have room") {
   WaitingCalls waiting;
   waiting.configure({.max_queue_bytes = 100}, everybody);
   (void)waiting.add(call_of(nullptr, 1, 40));
-  CHECK_FALSE(waiting.room_for(*call_of(nullptr, 1, 60), 0, false).refused);
-  const auto full = waiting.room_for(*call_of(nullptr, 1, 60), 1, false);
+  CHECK_FALSE(waiting.room_for(*call_of(nullptr, 1, 60), false).refused);
+  const auto full = waiting.room_for(*call_of(nullptr, 1, 61), false);
   CHECK(full.refused);
   CHECK_THAT(full.limit, Catch::Contains("max_queue_bytes"));
-  CHECK_FALSE(waiting.room_for(*call_of(nullptr, 1, 60), 1, true).refused);
+  CHECK_FALSE(waiting.room_for(*call_of(nullptr, 1, 61), true).refused);
 }
 
 TEST_CASE(
@@ -88,7 +88,7 @@ TEST_CASE(
   for (int i = 0; i < 4; ++i)
     (void)waiting.add(call_of(hog));
   const auto newcomer = call_of(peer("other"));
-  const auto room = waiting.room_for(*newcomer, 0, false);
+  const auto room = waiting.room_for(*newcomer, false);
   REQUIRE_FALSE(room.refused);
   REQUIRE(room.giving_way.size() == 1);
   CHECK(room.giving_way.front()->place == 3);
@@ -98,7 +98,7 @@ TEST_CASE(
   auto only = call_of(hog, 2);
   only->pinned = true;
   (void)pinned.add(std::move(only));
-  CHECK(pinned.room_for(*newcomer, 0, false).refused);
+  CHECK(pinned.room_for(*newcomer, false).refused);
 }
 
 TEST_CASE("a group is complete when each live member has a call in the queue, however it goes") {

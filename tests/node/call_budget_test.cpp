@@ -1,6 +1,9 @@
 #include "session/call_budget.hpp"
 
+#include <malloc.h>
+
 #include <catch2/catch.hpp>
+#include <deque>
 #include <functional>
 #include <string>
 #include <vector>
@@ -225,6 +228,41 @@ TEST_CASE("calls of functions that are not there take no more than others while 
     greedy.peer.send(wire::plain_frame({.kind = FrameKind::cancel, .id = id}));
   CHECK(test::allocated_bytes() < before + 2 * kMiB);
   test::another_peer_is_served(greedy.world);
+}
+
+TEST_CASE("small calls that wait take no more than is counted for them, wherever they wait") {
+  const std::string where = GENERATE("admitted", "admitted, with deadlines", "exclusive", "parked");
+  CAPTURE(where);
+  test::VirtualWorld world;
+  NodeOptions options = world.options("root");
+  options.expose_within = 60s;
+  if (where.starts_with("admitted")) options.limits.calls.running = 1;
+  std::deque<Promise<int>> never;
+  const Node root(options);
+  const auto mutex = std::make_shared<AsyncMutex>();
+  const auto keep = [&never](int) { return never.emplace_back().get_future(); };
+  if (where == "exclusive") {
+    root.expose("keep", keep, {.exclusive = mutex});
+  } else if (where != "parked") {
+    root.expose("keep", keep);
+  }
+  RawPeer peer(world);
+  peer.say_hello();
+  peer.send(define(0, "keep", signature<int, int>()));
+  const std::uint64_t deadline = where.ends_with("deadlines") ? 60'000'000 : 0;
+  constexpr std::uint64_t kCalls = 4000;
+  const auto send = [&](std::uint64_t first) {
+    for (std::uint64_t id = first; id < first + kCalls; ++id)
+      peer.send(test::call_frame({.number = 0, .id = id, .value = deadline}, 1));
+  };
+  send(1);
+  const auto allocated = [] { return mallinfo2().uordblks + mallinfo2().hblkhd; };
+  const std::size_t before = allocated();
+  send(1 + kCalls);
+  const std::size_t each = (allocated() - before) / kCalls;
+  const std::size_t message = test::call_frame({.number = 0, .id = 1}, 1).size() * sizeof(Word);
+  CHECK(each <= detail::bytes_of_kept_call(message, 0, 0));
+  CHECK_FALSE(peer.frame(FrameKind::error));
 }
 
 TEST_CASE("messages of the library in numbers that no honest peer sends cost the connection") {

@@ -1,5 +1,8 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <deque>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -150,6 +153,50 @@ TEST_CASE("without memory for its error a call fails, and its node lives", "[sin
     ++failures;
   }
   CHECK(failures > 3);
+}
+
+/// A node with many calls of a peer that are being answered, and learn of their cancellation.
+struct Crowd {
+  static constexpr int kCalls = 2000;
+
+  Crowd() {
+    root->expose("wait", [this](int number) {
+      CallContext::current()->when_cancelled().then([this, number](const Result<void>& result) {
+        if (!result) return;
+        cancelled.push_back(number);
+        if (cancelled.size() == 1) world.loop->post([this] { before_others = cancelled.size(); });
+      });
+      return never.emplace_back().get_future();
+    });
+    peer.say_hello("raw", kPeer);
+    peer.send(define(0, "wait", signature<int, int>()));
+    for (int i = 0; i < kCalls; ++i)
+      peer.send(test::call_frame({.number = 0, .id = static_cast<std::uint64_t>(i + 1)}, i));
+  }
+  ~Crowd() {
+    REQUIRE(cancelled.size() == kCalls);
+    CHECK(std::is_sorted(cancelled.begin(), cancelled.end()));
+  }
+
+  test::VirtualWorld world;
+  std::vector<int> cancelled;
+  std::size_t before_others = 0;  // how many were cancelled before the loop did something else
+  std::deque<Promise<int>> never;
+  std::optional<Node> root{world.root()};
+  RawPeer peer{world};
+};
+
+TEST_CASE("the calls of a session that ends are cancelled some at a time, in their order") {
+  Crowd crowd;
+  crowd.peer.send({~Word{0}});  // no frame
+  CHECK(crowd.peer.closed());
+  CHECK(crowd.before_others > 0);
+  CHECK(crowd.before_others <= 256);
+}
+
+TEST_CASE("the calls of a session that ends with its node are all cancelled") {
+  Crowd crowd;
+  crowd.root.reset();
 }
 
 }  // namespace closed_sessions_test

@@ -3,10 +3,12 @@
 #include "node/largest_allocation.hpp"
 #include "node/raw_target.hpp"
 
-// Peers that keep to the protocol, and would have all of a node's memory.
+// Peers that keep to the protocol, and would have all of a node's memory, or block others.
 
 namespace batchrpc {
 namespace greedy_peer_test {
+
+using namespace std::chrono_literals;
 
 using test::call_frame;
 using test::define;
@@ -67,6 +69,48 @@ TEST_CASE("who pings and does not read gathers no pongs") {
   CHECK(test::allocated_bytes() < before + (std::size_t{1} << 20));
   CHECK(peer.frame(FrameKind::pong));
   target.next_call_works();
+}
+
+constexpr std::size_t kMiB = std::size_t{1} << 20;
+
+TEST_CASE("a peer that announces a row, and sends little of it or nothing, blocks no other") {
+  test::VirtualWorld world;
+  const Node node = world.root();
+  const Batcher<std::size_t(Bytes)> batcher({.max_queue_bytes = 4 * kMiB},
+                                            [](const std::vector<Bytes>& rows) {
+                                              std::vector<std::size_t> sizes;
+                                              for (const Bytes& row : rows)
+                                                sizes.push_back(row.size());
+                                              return sizes;
+                                            });
+  node.expose("size", batcher);
+  const Node bob = world.join("bob");
+  RawPeer mallory(world);
+  mallory.say_hello();
+  mallory.send(define(0, "size", signature<std::size_t, Bytes>()));
+  auto row = call_frame({.number = 0, .id = 1}, Bytes::allocate(20'000));
+  row.back() = 4 * kMiB;
+  mallory.send(row);
+  const auto call = [&bob](std::size_t size) {
+    return bob.call<std::size_t(Bytes)>("root", "size", Bytes::allocate(size));
+  };
+  CHECK(call(1).get() == 1);
+  CHECK(call(kMiB).get() == kMiB);
+  auto beyond_share = call(3 * kMiB);
+  for (int i = 0; i < 4; ++i) {
+    auto chunk = wire::plain_frame({.kind = FrameKind::chunk, .id = 1, .value = 100'000});
+    chunk.resize(chunk.size() + wire::padded(100'000) / sizeof(Word));
+    mallory.send(chunk);
+    world.run_for(4s);
+    mallory.send(wire::plain_frame({.kind = FrameKind::ping}));
+  }
+  CHECK_FALSE(beyond_share.ready());
+  for (int i = 0; i < 10; ++i) {
+    world.run_for(1s);
+    mallory.send(wire::plain_frame({.kind = FrameKind::ping}));
+  }
+  CHECK(beyond_share.ready());
+  CHECK_FALSE(mallory.closed());
 }
 
 }  // namespace greedy_peer_test

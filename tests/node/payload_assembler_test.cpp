@@ -129,6 +129,7 @@ TEST_CASE("what comes before the gate is open is set aside, and then put where i
   CHECK_FALSE(f.chunk(1, kChunk, 3));
   CHECK_FALSE(f.chunk(0, kChunk, 2));
   CHECK(f.asked.empty());
+  CHECK(gate->received() > 0);
   gate->open();
   CHECK_FALSE(f.chunk(1, kChunk, 4));
   CHECK(f.asked == std::vector<std::size_t>{0, 1});

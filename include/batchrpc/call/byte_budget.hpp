@@ -70,7 +70,7 @@ class ByteCharge {
 [[nodiscard]] constexpr std::uint64_t bytes_of_kept_call(std::uint64_t message,
                                                          std::uint64_t payloads,
                                                          std::size_t payload_count) noexcept {
-  constexpr std::uint64_t kCall = 512;     // its state, and its places in queues and tables
+  constexpr std::uint64_t kCall = 768;     // its state, and its places in queues and tables
   constexpr std::uint64_t kPayload = 128;  // its view and its owner
   return kCall + message + payloads + kPayload * payload_count;
 }

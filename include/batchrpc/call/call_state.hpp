@@ -153,9 +153,11 @@ class BATCHRPC_EXPORT CallState final : public Pooled, public RefCounted<CallSta
   [[nodiscard]] Watch& watch();
 
   // Its place in the list of a bucket of InFlightCalls, which guards it: the call behind it, and
-  // the link to it. Null: it is in none.
+  // the link to it. Null: it is in none. Then its neighbours in the order in which they came.
   CallState* next_kept_ = nullptr;
   CallState** link_to_it_ = nullptr;
+  CallState* came_before_ = nullptr;
+  CallState* next_come_ = nullptr;
   CallArguments arguments_;  // belong to the thread that starts the call, or cancels it before
   std::shared_ptr<ExposedFunction> function_;  // written by the part that answers the call
   CancelHook* hooks_ = nullptr;

@@ -36,6 +36,9 @@ class BATCHRPC_EXPORT Host {
   /// The loop, for timers.
   [[nodiscard]] virtual const std::shared_ptr<Loop>& loop() const noexcept = 0;
 
+  /// NodeOptions::liveness.dead_after.
+  [[nodiscard]] virtual Duration dead_after() const noexcept = 0;
+
   /// The name under which the callable is exposed; empty if it is not exposed by name.
   [[nodiscard]] virtual const std::string& exposed_as() const noexcept = 0;
   /// ExposeOptions::exclusive: the lock that the callable takes for its work. Null: none.

@@ -15,6 +15,8 @@ class BATCHRPC_EXPORT TransferGate {
   virtual ~TransferGate();
   /// The bytes of all payloads that are to come.
   [[nodiscard]] virtual std::uint64_t bytes() const noexcept = 0;
+  /// How many of them have come. Thread-safe.
+  [[nodiscard]] virtual std::uint64_t received() const noexcept = 0;
   /// Opens the gate. Thread-safe. It runs no user code, and does not wait for the loop or the peer:
   /// its message leaves soon, whatever the calling thread does next. A call that is not held yet
   /// will not be held. A second call does nothing, nor does one after the end of the call or of its
