@@ -15,7 +15,7 @@ constexpr std::size_t kProgress = 64 * 1024;
 
 }  // namespace
 
-// For all callers at once: there may be as many that ask as have calls that are arriving.
+// Computes what may_come() needs once for all callers, of which there may be many.
 IncomingTransfers::Load IncomingTransfers::load(const Room& room) const {
   Load load;
   for (const auto& [caller, share] : shares_)

@@ -43,7 +43,8 @@ class IncomingTransfers {
     std::size_t waiting_bytes = 0;  ///< bytes of calls that have arrived
     std::size_t max_bytes = 0;      ///< limit for calls that have arrived or are arriving
     TimePoint now{};
-    Duration stalls_after = Duration::max();  ///< a transfer without progress for so long stalls
+    Duration stalls_after =
+        Duration::max();  ///< a transfer stalls after this time without progress
   };
 
   /// Counts a new transfer until end(); it is held if there is no room.

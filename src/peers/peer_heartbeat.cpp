@@ -45,7 +45,7 @@ void PeerTable::tick() {
 }
 
 // Forgets lost peers whose lease has ended, the longest lost first, if there are too many. A node
-// that returns after that joins anew.
+// that returns after that joins again.
 void PeerTable::forget_dead() {
   const std::lock_guard lock(mutex_);
   const TimePoint now = environment_.loop->now();

@@ -21,7 +21,7 @@ class FlowControl final : public detail::TransferGate {
   [[nodiscard]] std::uint64_t received() const noexcept override {
     return received_.load(std::memory_order_relaxed);
   }
-  /// For the thread that reads: so many bytes of the payloads have come.
+  /// Adds to the bytes of the payloads that have come. Called by the thread that reads.
   void set_received(std::uint64_t bytes) noexcept {
     received_.store(bytes, std::memory_order_relaxed);
   }

@@ -18,7 +18,7 @@ constexpr std::size_t kLot = 4 * kRecord;     // is encrypted before it is sent
 constexpr std::size_t kReadSize = 64 * 1024;  // bytes of the stream below that are read at once
 constexpr std::size_t kMostBuffers = 64;
 constexpr std::size_t kMostAnswers = 4 * 1024;
-// What is decrypted in one go, so that one fast peer does not hold up the others.
+// One read decrypts this many times kReadSize at most, so that a fast peer does not hold up others.
 constexpr int kRefills = 2;
 // A record of data has at most 16 KiB. A peer that sends more without any data is dropped.
 constexpr std::size_t kMostWithoutData = 128 * 1024;
