@@ -133,7 +133,8 @@ void RunningCall::fail(const std::exception_ptr& error, bool began) {
   } else if (wants_reply_) {
     try {
       send_error(error, began);
-    } catch (const std::bad_alloc&) {  // NOLINT: the caller gets no answer by its deadline
+    } catch (
+        const std::bad_alloc&) {  // NOLINT: the caller gets no answer; its time-out ends the call
     }
   } else {
     if (CallRecording* const record = recording()) record->finish(kind_of(error));

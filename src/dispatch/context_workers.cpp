@@ -45,7 +45,8 @@ void ContextWorkers::look_later() {
 }
 
 void ContextWorkers::run_next() {
-  if (presence_.here() >= std::size_t{kMaxNestedTasks} || is_half_of_stack_used()) {
+  const std::size_t nested = presence_.here();
+  if (nested >= std::size_t{kMaxNestedTasks} || (nested > 0 && is_half_of_stack_used())) {
     ++put_off_;
     look_later();
     return;

@@ -62,6 +62,7 @@ class GroupMembership final : public std::enable_shared_from_this<GroupMembershi
   void choose_another_rank();
   void check_members_later(const PeerIdentity& root, Duration pause);
   void join_again();
+  void check_again(const PeerIdentity& root, ErrorCode code, const std::string& why);
   void check_members(const PeerIdentity& root);
   void agree_with(const std::vector<Member>& members);
 

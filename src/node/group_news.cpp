@@ -69,10 +69,9 @@ void GroupNews::tick(const std::vector<Member>& members, const std::vector<Membe
     const auto before = sessions_ended_.find(member.incarnation);
     const bool may_lack_news =
         before != sessions_ended_.end() && before->second != standing.sessions_ended;
-    const bool lacks_news = may_lack_news || behind_.contains(member.name);
-    if (!lacks_news || !standing.live || core_.peers().is_behind(member.name)) continue;
-    behind_.erase(member.name);
-    notify_of_all(member.name, members, lost);
+    if (may_lack_news && standing.live) behind_.insert(member.name);
+    if (!standing.live || core_.peers().is_behind(member.name)) continue;
+    if (behind_.erase(member.name) > 0) notify_of_all(member.name, members, lost);
   }
   sessions_ended_.swap(sessions_ended);
 }
@@ -80,7 +79,7 @@ void GroupNews::tick(const std::vector<Member>& members, const std::vector<Membe
 void GroupNews::notify_of_all(const std::string& name, const std::vector<Member>& members,
                               const std::vector<Member>& lost) const {
   for (const Member& member : lost)
-    notify_left(name, member, "it was lost while this node was cut off from the root");
+    notify_left(name, member, "it was lost while the root's news did not reach this node");
   for (const Member& member : members) {
     if (member.name != core_.name() && member.name != name) notify_joined(name, member);
   }

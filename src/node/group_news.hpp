@@ -46,7 +46,7 @@ class GroupNews {
   NodeCore& core_;
   // By incarnation: the number of sessions with the member that had ended when it was up to date.
   std::map<std::uint64_t, std::uint64_t> sessions_ended_;
-  std::set<std::string> behind_;  // the names of members that lack news because they do not read
+  std::set<std::string> behind_;  // the names of members that may lack news
 };
 
 }  // namespace batchrpc

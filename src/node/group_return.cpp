@@ -96,6 +96,14 @@ void GroupMembership::check_members_later(const PeerIdentity& root, Duration pau
   });
 }
 
+void GroupMembership::check_again(const PeerIdentity& root, ErrorCode code,
+                                  const std::string& why) {
+  core_.log().info("could not ask the root for its members: " + why);
+  const bool may_change = code == ErrorCode::not_sent || code == ErrorCode::unknown ||
+                          code == ErrorCode::timed_out || code == ErrorCode::overloaded;
+  if (may_change) check_members_later(root, kPause);
+}
+
 // Asks the root for its members, since nodes may have joined and left unnoticed. A peer that the
 // root does not know is kept while this node has a connection to it.
 void GroupMembership::check_members(const PeerIdentity& root) {
@@ -113,10 +121,10 @@ void GroupMembership::check_members(const PeerIdentity& root) {
           if (!self) return;
           if (members) return self->agree_with(*members);
           if (members.code() == ErrorCode::permission_denied) return self->join_again();
-          self->check_members_later(root, kPause);
+          self->check_again(root, members.code(), members.message());
         });
   } catch (const Error& error) {
-    core_.log().info("could not ask the root for its members: " + std::string(error.what()));
+    check_again(root, error.code(), error.what());
   }
 }
 

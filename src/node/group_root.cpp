@@ -44,7 +44,7 @@ Future<JoinReply> GroupRoot::admit(Member member, std::int32_t world_size) {
   }
   Promise<JoinReply> promise;
   auto future = promise.get_future();
-  std::vector<std::string> replaced;
+  std::vector<Member> replaced;
   {
     const std::lock_guard lock(mutex_);
     if (world_size != options.world_size) {
@@ -84,8 +84,8 @@ Future<JoinReply> GroupRoot::admit(Member member, std::int32_t world_size) {
     waiting_.push_back({member, std::move(promise)});
     replaced = roster_.lost_of_rank(member.rank);
   }
-  for (const std::string& name : replaced)
-    core_.peers().exclude_lost(name);
+  for (const Member& other : replaced)
+    core_.peers().exclude(other.name, other.incarnation);
   core_.add_member(member);
   news_.is_up_to_date(member);
   finish_if_complete();

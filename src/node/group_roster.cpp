@@ -77,12 +77,12 @@ std::optional<Member> GroupRoster::restore(const std::string& name, std::uint64_
   return member;
 }
 
-std::vector<std::string> GroupRoster::lost_of_rank(std::int32_t rank) const {
-  std::vector<std::string> names;
+std::vector<Member> GroupRoster::lost_of_rank(std::int32_t rank) const {
+  std::vector<Member> lost;
   for (const auto& [name, member] : lost_) {
-    if (member.rank == rank) names.push_back(name);
+    if (member.rank == rank) lost.push_back(member);
   }
-  return names;
+  return lost;
 }
 
 bool GroupRoster::is_complete(std::int32_t world_size) const noexcept {

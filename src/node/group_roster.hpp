@@ -35,8 +35,8 @@ class GroupRoster {
   /// rank: then it must join again.
   std::optional<Member> restore(const std::string& name, std::uint64_t incarnation);
 
-  /// Returns the names of the lost nodes that had this rank.
-  [[nodiscard]] std::vector<std::string> lost_of_rank(std::int32_t rank) const;
+  /// Returns the lost nodes that had this rank.
+  [[nodiscard]] std::vector<Member> lost_of_rank(std::int32_t rank) const;
   /// Forgets the lost nodes for which `is_forgotten(name)` is true.
   template <class Predicate>
   void forget_lost(Predicate is_forgotten) {

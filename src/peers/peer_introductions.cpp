@@ -181,13 +181,14 @@ void PeerTable::check_addressed(const wire::Hello& hello) const {
 
 // Throws if the sender has too many connections. An honest node has one, and another one while it
 // joins or reconnects.
-void PeerTable::check_number(const wire::Hello& hello) {
+void PeerTable::check_number(const wire::Hello& hello) const {
   constexpr std::ptrdiff_t kMost = 4;
-  const Peer* const peer = find(hello.name);
-  if (peer == nullptr || peer->info.incarnation != hello.incarnation) return;
-  const auto count = std::count_if(
-      peer->sessions.begin(), peer->sessions.end(),
-      [](const auto& session) { return session->was_accepted() && session->is_attached(); });
+  const auto at = peers_.find(hello.name);
+  if (at == peers_.end() || at->second.info.incarnation != hello.incarnation) return;
+  const auto& sessions = at->second.sessions;
+  const auto count = std::count_if(sessions.begin(), sessions.end(), [](const auto& session) {
+    return session->was_accepted() && session->is_attached();
+  });
   if (count < kMost) return;
   throw Overloaded(hello.name + " has " + std::to_string(count) +
                    " connections to this node already; close one of them");

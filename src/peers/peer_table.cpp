@@ -108,12 +108,12 @@ void PeerTable::remove(const std::string& name, std::uint64_t incarnation,
   run(ended);
 }
 
-void PeerTable::exclude_lost(std::string_view name) {
+void PeerTable::exclude(std::string_view name, std::uint64_t incarnation) {
   Ended ended;
   {
     const std::lock_guard lock(mutex_);
     Peer* const peer = find(name);
-    if (peer == nullptr || !peer->lost) return;
+    if (peer == nullptr || peer->info.incarnation != incarnation) return;
     lose(*peer, "another node has taken its rank", ended);  // ends what tries to reach it
     peer->member = false;
   }

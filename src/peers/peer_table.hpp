@@ -51,8 +51,9 @@ class PeerTable final : public PeerView {
   /// The group has announced that this incarnation is gone. A session that still works is kept.
   void remove(const std::string& name, std::uint64_t incarnation, const std::string& reason);
 
-  /// Another node has taken the rank of this lost peer: it is no member until it joins again.
-  void exclude_lost(std::string_view name);
+  /// Another node has taken the rank of this incarnation, which the root had lost. It is no member
+  /// until it joins again.
+  void exclude(std::string_view name, std::uint64_t incarnation);
 
   /// Returns the session for calls to `peer`; begins to connect if there is none. Throws NotFound
   /// for an unknown name, and ShutDown after close().
@@ -197,7 +198,7 @@ class PeerTable final : public PeerView {
   [[nodiscard]] bool is_introduced(const wire::Hello& hello) const;
   void await_introduction(const Session& session, const wire::Hello& hello);
   void check_addressed(const wire::Hello& hello) const;
-  void check_number(const wire::Hello& hello);
+  void check_number(const wire::Hello& hello) const;
   void check_unique(const wire::Hello& hello) const;
   void check_joins(const wire::Hello& hello) const;
   void meet_other(Session& session, const wire::Hello& hello, Ended& ended);

@@ -15,6 +15,12 @@ namespace batchrpc {
 /// together. See docs/decisions/0016. Thread-safe.
 class CallBudget {
  public:
+  /// What the calls of a peer may take beyond NodeOptions::limits.max_outstanding_bytes. A caller
+  /// with the same options has at most max_outstanding_bytes of unfinished calls, or half of that
+  /// beside a larger one. It counts only what it sends, not what describes the calls here, nor the
+  /// calls of handlers that call back.
+  static constexpr std::uint64_t kBeyondCredit = std::uint64_t{256} << 20;
+
   explicit CallBudget(const NodeLimits& limits)
       : program_(new detail::ByteBudget(limit_of(limits))),
         library_(new detail::ByteBudget(kLibraryBytes)) {}
@@ -25,10 +31,6 @@ class CallBudget {
   }
 
  private:
-  // A caller with the same options has at most max_outstanding_bytes of unfinished calls, or half
-  // of that beside a larger one. It counts only what it sends, not what describes the calls here,
-  // nor the calls of handlers that call back.
-  static constexpr std::uint64_t kBeyondCredit = std::uint64_t{256} << 20;
   // Honest peers come nowhere near that: the library's calls are small and answered soon.
   static constexpr std::uint64_t kLibraryBytes = std::uint64_t{256} << 20;
 

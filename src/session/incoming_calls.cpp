@@ -276,9 +276,12 @@ void IncomingCalls::end_some() {
     if (!end_one()) return;
   }
   Rest rest(shared_from_this());
-  if (!link_->loop()->is_driving()) return;  // perhaps nothing drives it any more
+  // When the node ends, or nothing drives its loop any more, nobody else is to be served.
+  const auto node = link_->node();
+  if (!link_->loop()->is_driving() || !node || node->refusal()) return;
   try {
-    link_->loop()->post(std::move(rest));
+    detail::end_turn();
+    link_->loop()->defer(std::move(rest));
   } catch (const std::bad_alloc&) {  // NOLINT: then the rest ends here
   }
 }

@@ -181,7 +181,9 @@ bool IncomingCalls::refuses_for_memory(const CalledFunction& function, const wir
                           std::to_string(bytes) + " more are beyond the limit of " +
                           std::to_string(budget.limit());
   if (function.of_program) {
-    refuse(function, frame, why + " (256 MiB more than NodeOptions::limits.max_outstanding_bytes)");
+    refuse(function, frame,
+           why + " (NodeOptions::limits.max_outstanding_bytes and " +
+               std::to_string(CallBudget::kBeyondCredit) + ")");
   } else if ((frame.header.flags & wire::kNoReply) == 0) {
     link_->send(wire::error_frame(frame.header.id, std::make_exception_ptr(Overloaded(why))));
   } else if (bytes <= budget.limit() && budget.used() <= 2 * budget.limit()) {

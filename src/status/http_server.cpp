@@ -38,6 +38,7 @@ class HttpServer::Parts {
 
   static void start(const std::shared_ptr<Parts>& self) {
     const detail::SignalsBlocked no_signals;
+    self->threads_.reserve(self->limits_.threads + 1);
     try {
       self->threads_.push_back(
           start_thread("the status page", [self] { self->wait_for_sockets(); }));

@@ -87,7 +87,7 @@ void TlsSecurity::accept(std::unique_ptr<Stream> stream, AcceptHandler handler) 
 }
 
 // Ends a handshake if there are too many, with that host or at all. A random one: half a handshake
-// of a stranger lasts long and is hit often, one of an honest peer takes a few milliseconds.
+// of a stranger lasts long and is hit often, one of an honest peer takes a few round trips.
 void TlsSecurity::make_room(const std::string& host) {
   std::shared_ptr<Handshake> dropped;
   {

@@ -14,9 +14,10 @@ namespace batchrpc::detail {
 /// stack.
 inline constexpr int kMaxNestedWaits = 256;
 
-/// Whether no wait may begin here: it would be nested too deep, or there is too little stack.
+/// Whether no further wait may begin on top of `depth` others: they are too many, or use half of
+/// the stack.
 [[nodiscard]] inline bool is_nested_too_deep(int depth) noexcept {
-  return depth >= kMaxNestedWaits || is_half_of_stack_used();
+  return depth >= kMaxNestedWaits || (depth > 0 && is_half_of_stack_used());
 }
 
 /// A wait would be nested deeper than that.
@@ -26,7 +27,7 @@ class NestedTooDeep final : public Overloaded {
       : Overloaded("tasks of the loop that wait are nested too deep: more than " +
                    std::to_string(kMaxNestedWaits) +
                    " of them, or half of the thread's stack; use then() or co_await, which do not "
-                   "block the thread") {}
+                   "block the thread, or a larger stack (ulimit -s)") {}
 };
 
 /// Waits, at a node's or loop's end; not where the thread is so deep within callbacks that it

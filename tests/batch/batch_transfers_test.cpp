@@ -42,6 +42,17 @@ struct Core {
                                      }})) {
     detail::HostedAccess::exposed_on(*core, detail::NodeAccess::host(node));
   }
+  // The batches that are due run and end: a task of theirs keeps the loop, which keeps the task.
+  ~Core() {
+    world.run_for(0s);
+    for (auto& batch : running) {
+      if (batch.pending()) batch.set_value({});
+    }
+    world.run_for(0s);
+  }
+  Core(const Core&) = delete;
+  Core& operator=(const Core&) = delete;
+
   bool add(std::size_t bytes, std::shared_ptr<void> transfer = nullptr, std::size_t rows = 1) {
     std::unique_ptr<detail::BatchCall> call = std::make_unique<SomeCall>();
     call->bytes = bytes;

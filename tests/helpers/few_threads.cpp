@@ -35,11 +35,16 @@ int main(int argc, char** argv) try {
     (void)rpc::thread_lanes(4);
   } else {  // its last handle is dropped on one of its threads
     auto node = std::make_unique<rpc::Node>(options);
+    auto function = std::make_shared<int>();  // goes with the node
+    const std::weak_ptr<int> alive = function;
+    node->expose("alive", [function = std::move(function)] {});
     node->expose("end", [&node] { node.reset(); });
     node->peer("n").notify<void()>("end");
-    while (node != nullptr)
+    std::this_thread::sleep_for(300ms);  // it cannot end yet where there are no threads
+    const rlimit enough{.rlim_cur = 1000, .rlim_max = 1000};
+    ::setrlimit(RLIMIT_NPROC, &enough);
+    while (!alive.expired())
       std::this_thread::sleep_for(1ms);
-    std::this_thread::sleep_for(300ms);
   }
   std::cout << "reached" << std::endl;
   return 0;

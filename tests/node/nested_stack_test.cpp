@@ -2,6 +2,7 @@
 #include <array>
 #include <catch2/catch.hpp>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <thread>
 #include <vector>
@@ -44,11 +45,16 @@ TEST_CASE("handlers with large frames that wait are not nested beyond half of th
   CHECK(wrong == 0);
 }
 
-bool is_used_after(std::size_t bytes) {
+/// The answer once `bytes` of the stack below `top` are used.
+bool is_used_at(std::uintptr_t top, std::size_t bytes) {
+  const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
   std::array<volatile char, 4096> frame;
   frame[0] = 1;
-  return bytes < frame.size() ? is_half_of_stack_used()
-                              : is_used_after(bytes - frame.size()) && frame[0] == 1;
+  const bool is_used = top - here >= bytes ? is_half_of_stack_used() : is_used_at(top, bytes);
+  return is_used && frame[0] == 1;
+}
+bool is_used_after(std::size_t bytes) {
+  return is_used_at(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)), bytes);
 }
 
 TEST_CASE("a thread knows when half of its stack is used") {

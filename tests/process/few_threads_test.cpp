@@ -4,7 +4,6 @@
 #include <string>
 
 #include "child.hpp"
-#include "sanitizers.hpp"
 
 // What becomes of a program whose user may start few threads (tests/helpers/few_threads.cpp).
 
