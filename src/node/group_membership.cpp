@@ -182,9 +182,10 @@ void GroupMembership::root_answered(const std::shared_ptr<Session>& session,
 }
 
 // A certificate names a node. So another node that listens at the address of a root that has ended
-// does not become the root.
+// does not become the root. By a Unix socket, it has the same user as this node.
 bool GroupMembership::may_be_root(const PeerIdentity& peer) const {
-  return !is_certified(root_identity_) || peer.identity == root_identity_;
+  const bool both = is_certified(root_identity_) && is_certified(peer.identity);
+  return !both || peer.identity == root_identity_;
 }
 
 void GroupMembership::ask_to_join(const std::shared_ptr<Session>& session) {
