@@ -129,18 +129,17 @@ void GroupMembership::check_members(const PeerIdentity& root) {
 }
 
 void GroupMembership::agree_with(const std::vector<Member>& members) {
-  const bool lists_self = std::any_of(members.begin(), members.end(), [&](const Member& member) {
-    return member.name == core_.name() && member.incarnation == core_.incarnation();
-  });
-  if (!lists_self) return join_again();
+  const auto is_listed = [&](const std::string& name, std::uint64_t incarnation) {
+    return std::any_of(members.begin(), members.end(), [&](const Member& member) {
+      return member.name == name && member.incarnation == incarnation;
+    });
+  };
+  if (!is_listed(core_.name(), core_.incarnation())) return join_again();
   for (const Member& member : members) {
     if (member.name != core_.name()) core_.add_member(member);
   }
   for (const PeerInfo& peer : core_.peers().snapshot()) {
-    const bool is_listed = std::any_of(members.begin(), members.end(), [&](const Member& member) {
-      return member.name == peer.name && member.incarnation == peer.incarnation;
-    });
-    if (is_listed) continue;
+    if (is_listed(peer.name, peer.incarnation)) continue;
     core_.peers().remove(peer.name, peer.incarnation, "the root no longer knows it");
   }
 }

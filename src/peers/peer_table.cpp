@@ -160,8 +160,7 @@ std::shared_ptr<Session> PeerTable::find_session(std::string_view name) {
   Peer& peer = at->second;
   if (!peer.member) {
     throw NotSent(std::string(name) +
-                  " was restarted or lost its rank, and has not joined again "
-                  "yet; call again");
+                  " was restarted or lost its rank, and has not joined again yet; call again");
   }
   return peer.current ? peer.current : begin_connecting(peer);
 }

@@ -21,7 +21,7 @@ class FlowControl final : public detail::TransferGate {
   [[nodiscard]] std::uint64_t received() const noexcept override {
     return received_.load(std::memory_order_relaxed);
   }
-  /// Adds to the bytes of the payloads that have come. Called by the thread that reads.
+  /// Sets the bytes of the payloads that have come. The thread that reads calls it.
   void set_received(std::uint64_t bytes) noexcept {
     received_.store(bytes, std::memory_order_relaxed);
   }
