@@ -9,16 +9,17 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
+#include "becomes_true.hpp"
 #include "common/process.hpp"
 
 // Programs, as people start them.
 namespace batchrpc_examples {
 
 using namespace std::chrono_literals;
+using batchrpc::test::becomes_true;
 using Clock = std::chrono::steady_clock;
 using Words = std::vector<std::string>;
 
@@ -76,16 +77,6 @@ inline std::vector<pid_t> children_of(pid_t parent) {
   const std::string task = std::to_string(parent);
   std::ifstream file("/proc/" + task + "/task/" + task + "/children");
   return {std::istream_iterator<pid_t>(file), {}};
-}
-
-template <class Condition>
-bool becomes_true(Condition condition, std::chrono::seconds limit = 60s) {
-  const auto deadline = Clock::now() + limit;
-  while (!condition()) {
-    if (Clock::now() >= deadline) return false;
-    std::this_thread::sleep_for(10ms);
-  }
-  return true;
 }
 
 inline bool has_printed(const Folder& folder, const std::string& name, const std::string& text,

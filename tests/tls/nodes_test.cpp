@@ -9,12 +9,12 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "batchrpc/batchrpc.hpp"
 #include "batchrpc/transport/tcp_transport.hpp"
+#include "becomes_true.hpp"
 #include "node/real_nodes.hpp"
 #include "tls/certificate_files.hpp"
 #include "tls/tls_security.hpp"
@@ -229,8 +229,7 @@ TEST_CASE("another node at the address of a root that has ended is not taken for
   root.reset();
   {
     const Node impostor(other);
-    while (!lines.contain("cannot return to its group yet"))
-      std::this_thread::sleep_for(20ms);
+    REQUIRE(becomes_true([&] { return lines.contain("cannot return to its group yet"); }));
     CHECK(lines.contain("but the root of this group is spiffe://test/job/job/node/a"));
     CHECK(info_of(impostor, "b").name.empty());
   }

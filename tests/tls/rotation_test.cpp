@@ -9,6 +9,7 @@
 
 #include "batchrpc/batchrpc.hpp"
 #include "batchrpc/transport/tcp_transport.hpp"
+#include "becomes_true.hpp"
 #include "node/real_nodes.hpp"
 #include "tls/certificate_files.hpp"
 
@@ -26,16 +27,6 @@ NodeOptions options_of(const SecurityOptions& security, const std::string& name,
   options.job = "job";
   options.security = security;
   return options;
-}
-
-/// Waits until `is_so()`, for at most kPatience.
-bool comes_true(const std::function<bool()>& is_so) {
-  for (const auto end = std::chrono::steady_clock::now() + kPatience;
-       std::chrono::steady_clock::now() < end;) {
-    if (is_so()) return true;
-    std::this_thread::sleep_for(10ms);
-  }
-  return false;
 }
 
 bool is_connected(const Node& node, const std::string& peer) {
@@ -58,11 +49,13 @@ TEST_CASE("certificates that are renewed are loaded, and no call is lost") {
   (void)files.options("a", -1h, 5h);
   (void)files.options("b", -1h, 5h);
   int calls = 0;
-  CHECK(comes_true([&] {
-    CHECK(other.call<&twice>("a", calls).get() == 2 * calls);
-    ++calls;
-    return left_of(root) > 4h && left_of(other) > 4h;
-  }));
+  CHECK(becomes_true(
+      [&] {
+        CHECK(other.call<&twice>("a", calls).get() == 2 * calls);
+        ++calls;
+        return left_of(root) > 4h && left_of(other) > 4h;
+      },
+      kPatience));
 }
 
 TEST_CASE("files that cannot be used do not replace those that are loaded") {
@@ -87,7 +80,7 @@ TEST_CASE("connections of a revoked certificate end, and it cannot connect again
   const Node good(options_of(files.options("good"), "good", &root));
   CHECK(other.call<&twice>("a", 1).get() == 2);
   (void)files.revocations({bad.certificate});
-  CHECK(comes_true([&] { return !is_connected(root, "bad"); }));
+  CHECK(becomes_true([&] { return !is_connected(root, "bad"); }, kPatience));
   try {
     (void)other.call<&twice>("a", 1).get();
     FAIL("it was answered");
@@ -109,7 +102,7 @@ TEST_CASE("nodes on the deny list lose their sessions, and do not come back") {
   const Node good(options_of(security, "good", &root));
   CHECK(other.call<&twice>("a", 1).get() == 2);
   files.write("denied", "bad*  # all of them\n");
-  CHECK(comes_true([&] { return !is_connected(root, "bad1"); }));
+  CHECK(becomes_true([&] { return !is_connected(root, "bad1"); }, kPatience));
   CHECK_THROWS_AS(other.peer("a").with({.timeout = 1s}).call<&twice>(1).get(), Error);
   try {
     const Node another(options_of(security, "bad2", &root));
