@@ -2,6 +2,9 @@
 
 find_package(Threads REQUIRED)
 find_package(CapnProto CONFIG REQUIRED)
+# Its installed configuration cannot be read twice by a project, so ours defines this target itself.
+add_library(batchrpc::capnp INTERFACE IMPORTED)
+target_link_libraries(batchrpc::capnp INTERFACE CapnProto::capnp)
 find_package(spdlog CONFIG REQUIRED)
 
 find_path(ASIO_INCLUDE_DIR asio.hpp)

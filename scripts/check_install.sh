@@ -90,6 +90,11 @@ for kind in release shared; do
   run "refusal of version 999, $kind" grep -q 'requested version "999"' "$work/refusal"
   build_downstream components "$work/components-$kind" -DCMAKE_PREFIX_PATH="$prefix"
   run "components, $kind" "$work/components-$kind/components"
+  for capnp_first in ON OFF; do
+    run "found twice, its Cap'n Proto first: $capnp_first, $kind" cmake -G Ninja -S tests/downstream/twice \
+      -B "$work/twice-$capnp_first-$kind" -DCMAKE_PREFIX_PATH="$prefix" -DCAPNP_FIRST="$capnp_first" \
+      -DWANTED="$(ls "$prefix/lib/cmake/batchrpc" | sed -n 's/^batchrpc_\(.*\)_targets.cmake$/\1/p' | paste -sd ';')"
+  done
   check_refusal colour "it has no component colour, only env, profile, testing, tls, status and torch"
   mv "$prefix/lib/cmake/batchrpc/batchrpc_env_targets.cmake" "$work/env"
   check_refusal env "it was built without its component env"

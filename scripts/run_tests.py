@@ -9,8 +9,8 @@ BUILD      the build folder, for example build/release
            "*=PATTERN" is for all that have none of their own
 --timeout  seconds an executable may take (default: 900)
 
-Two executables run at a time on two processors, and two halves of those that take longest. Those that start processes and measure real time run one at
-a time. A test case of theirs that fails is run once more, alone, at the end, and is named. Tests that are no
+Two executables run at a time on two processors, and two halves of those that take longest. Those that start
+processes or measure real time run beside one other of that kind at most. A test case of theirs that fails is run once more, alone, at the end, and is named. Tests that are no
 Catch2 executables (Python tests, programs that must not compile) run by ctest as one of the jobs.
 ctest itself, with one process for each test case, stays for people: `ctest --preset release`.
 
@@ -19,6 +19,7 @@ for each test that cannot run here, and "N passed, M failed".
 """
 import argparse
 import concurrent.futures
+import contextlib
 import os
 import pathlib
 import re
@@ -28,8 +29,8 @@ import tempfile
 import threading
 import time
 
-# Layers whose tests start processes or measure real time.
-REAL_TIME = {"process", "status", "examples", "benchmarks"}
+# Layers whose tests start processes or measure real time. Those of one lane run one at a time.
+LANES = {"process": 0, "status": 1, "examples": 1, "benchmarks": 1}
 # Layers whose tests are not Catch2 executables.
 BY_CTEST = {"benchmarks", "status", "refused"}
 # Executables that would keep one processor busy when all others have ended run as two halves.
@@ -186,14 +187,15 @@ def main():
         print(f"{job.seconds:7.1f} s  {job.layer}: {len(job.cases)} test cases" + (f", {len(bad)} FAILED" if bad else ""),
               flush=True)
 
-    # The jobs that measure real time share one thread, so that one of them runs at a time.
-    with concurrent.futures.ThreadPoolExecutor(1) as real_time, concurrent.futures.ThreadPoolExecutor(processors) as others:
-        waiting = [(real_time if job.layer in REAL_TIME else others).submit(run, job) for job in jobs]
+    with contextlib.ExitStack() as stack:
+        lanes = [stack.enter_context(concurrent.futures.ThreadPoolExecutor(1)) for _ in range(2)]
+        others = stack.enter_context(concurrent.futures.ThreadPoolExecutor(processors))
+        waiting = [(lanes[LANES[job.layer]] if job.layer in LANES else others).submit(run, job) for job in jobs]
         for future in waiting:
             future.result()
 
     for job in jobs:
-        again = [case for case in job.cases if case.outcome == "failed"] if job.layer in REAL_TIME else []
+        again = [case for case in job.cases if case.outcome == "failed"] if job.layer in LANES else []
         if not again or len(again) > 10:
             continue
         first_output = job.output

@@ -10,7 +10,6 @@ ObserverProcesses::ObserverProcesses(const GroupOptions& group) {
   ProcessOptions process;
   const auto light = std::filesystem::path(process.program).parent_path() / "cartpole_observer";
   if (std::filesystem::exists(light)) process.program = light;
-  process.parent_death_signal = 0;  // an observer notices itself when the agent is gone
   processes_.reserve(static_cast<std::size_t>(group.world_size));
   for (int rank = 1; rank < group.world_size; ++rank) {
     process.arguments = observer_arguments(group, rank);

@@ -7,6 +7,7 @@
 
 #include "cartpole_observer/observer.hpp"
 #include "common/interrupt.hpp"
+#include "common/process.hpp"
 
 namespace batchrpc_examples {
 
@@ -18,6 +19,7 @@ int run_observer(const GroupOptions& options) {
   if (options.launched) std::signal(SIGINT, SIG_IGN);
 
   rpc::Node node(node_options(options));
+  if (options.launched) outlive_parent();  // it notices now when the agent is gone
   const int rank = node.rank();
   const auto observer = std::make_shared<Observer>(
       node, rank - 1, options.seed + static_cast<std::uint64_t>(rank), options.gamma);

@@ -220,6 +220,8 @@ ProcessExit ChildProcess::stop(std::chrono::milliseconds grace) {
   return wait();
 }
 
+void outlive_parent() { ::prctl(PR_SET_PDEATHSIG, 0); }
+
 void stop_all(std::vector<ChildProcess>& children, std::chrono::milliseconds grace) {
   for (ChildProcess& child : children)
     child.signal(SIGTERM);

@@ -33,8 +33,8 @@ struct ProcessOptions {
       environment{};  ///< added to this process's environment, or replacing variables of it
   std::string program = running_program();  ///< a path
 
-  /// The signal that the kernel sends the child if this process ends without having stopped it. 0:
-  /// none, if the child notices that itself and reports it.
+  /// The signal that the kernel sends the child if this process ends without having stopped it,
+  /// until the child calls outlive_parent(). 0: none.
   int parent_death_signal = SIGKILL;
 };
 
@@ -86,6 +86,10 @@ class ChildProcess {
   pid_t pid_ = -1;
   std::optional<ProcessExit> exit_;
 };
+
+/// From now on this process gets no signal when the process that started it ends. Call it when this
+/// process notices that by itself, and can report it.
+void outlive_parent();
 
 /// Stops all children. Asks every one first and then waits, so that they share one grace period.
 void stop_all(std::vector<ChildProcess>& children,

@@ -13,7 +13,6 @@ OtherProcesses::OtherProcesses(const ParameterServerOptions& options,
   process.arguments = std::move(arguments);
   process.arguments.insert(process.arguments.end(),
                            {"--launched", "--join", options.join, "--rank", ""});
-  process.parent_death_signal = 0;  // they notice the server's end themselves, and report it
   for (int rank = 1; rank < options.servers + options.trainers; ++rank) {
     process.arguments.back() = std::to_string(rank);
     processes_.emplace_back(process);

@@ -16,6 +16,7 @@
 #include "common/counted.hpp"
 #include "common/meeting_place.hpp"
 #include "common/notice.hpp"
+#include "common/process.hpp"
 #include "common/resident_memory.hpp"
 #include "common/seconds_between.hpp"
 #include "flat_parameters/flat_parameters.hpp"
@@ -226,6 +227,7 @@ class ServerProcess {
     }
     const auto waiting = notice_of_waiting(options, server_name(0) + " at " + options.join);
     node_.emplace(node_options(options));
+    if (options.launched) outlive_parent();  // it notices now when the first server is gone
   }
 
   void start_others(const std::vector<std::string>& arguments) {

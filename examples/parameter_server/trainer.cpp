@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/process.hpp"
 #include "common/seconds_between.hpp"
 #include "parameter_server/server_functions.hpp"
 #include "parameter_server/trainer_model.hpp"
@@ -163,7 +164,9 @@ void train(Servers& servers, TrainerModel* model, const ParameterServerOptions& 
 
 rpc::Node join_servers(const ParameterServerOptions& options) {
   const auto waiting = notice_of_waiting(options, server_name(0) + " at " + options.join);
-  return rpc::Node(node_options(options));
+  rpc::Node node(node_options(options));
+  if (options.launched) outlive_parent();  // it notices now when the server is gone
+  return node;
 }
 
 bool is_server_gone(const std::exception& error) {

@@ -110,7 +110,7 @@ NodeOptions completed(NodeOptions options) {
             options.liveness.rref_lease <= kLongestSilence,
         "liveness.rref_lease", "must be from 1 ms to 365 days");
   check(options.limits.max_frame_bytes >= 64 * 1024 &&
-            options.limits.max_frame_bytes <= std::uint64_t{1} << 32,
+            options.limits.max_frame_bytes <= wire::kMostFrameBytes,
         "limits.max_frame_bytes", "must be from 64 KiB to 4 GiB");
   check(options.limits.max_payload_bytes >= 64 * 1024 &&
             options.limits.max_payload_bytes <= std::uint64_t{1} << 48,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -112,20 +113,16 @@ bool FrameReader::consume(Round& round) {
   Word first = 0;
   std::memcpy(&first, round.rest_.data(), sizeof first);
   const auto words = wire::frame_words(first);
-  const std::uint64_t limit = open_ ? limits_.frame_bytes : limits_.before_hello_bytes;
-  if (!words || *words < wire::kEnvelopeWords || *words > limit / sizeof(Word)) {
-    throw BadMessage(!words || *words < wire::kEnvelopeWords
-                         ? "the bytes received are not a batchrpc frame"
-                         : "a frame of " + std::to_string(*words * sizeof(Word)) +
-                               " bytes is larger than the limit of " + std::to_string(limit) +
-                               (open_ ? " (NodeOptions::limits.max_frame_bytes)"
-                                      : " for frames before the hello"));
+  if (!words || *words < wire::kEnvelopeWords)
+    throw BadMessage("the bytes received are not a batchrpc frame");
+  const std::uint64_t limit = open_ ? wire::kMostFrameBytes : limits_.before_hello_bytes;
+  if (*words > limit / sizeof(Word)) {
+    throw BadMessage("a frame of " + std::to_string(*words * sizeof(Word)) +
+                     " bytes is larger than the limit of " + std::to_string(limit) +
+                     (open_ ? " of all nodes" : " for frames before the hello"));
   }
   const std::size_t size = *words * sizeof(Word);
-  if (size > kLargeFrameBytes) {
-    begin_large_frame(size, round);
-    return direct_ == Direct::none;
-  }
+  if (size > kLargeFrameBytes) return consume_large(size, round);
   if (round.rest_.size() < size) return false;
   const std::span frame_words(reinterpret_cast<const Word*>(round.rest_.data()), *words);
   const wire::FrameView frame = wire::parse_frame(frame_words);
@@ -150,12 +147,50 @@ bool FrameReader::consume(Round& round) {
   return true;
 }
 
-// Has the rest of a large frame read into memory of its own.
-void FrameReader::begin_large_frame(std::size_t bytes, Round& round) {
+// Has the rest of a large frame read into memory of its own, or dropped. Returns whether there may
+// be another frame behind what was read of it.
+bool FrameReader::consume_large(std::size_t bytes, Round& round) {
+  std::array<Word, wire::kEnvelopeWords> envelope{};
+  if (round.rest_.size() < sizeof envelope) return false;
+  std::memcpy(envelope.data(), round.rest_.data(), sizeof envelope);
+  direct_header_ = wire::read_header(envelope);
+  if ((direct_header_.flags & wire::kInlinePayloads) != 0 ||
+      direct_header_.kind == wire::FrameKind::chunk) {
+    throw BadMessage("a large frame must not have inline payloads or be a chunk");
+  }
   large_frame_bytes_ = bytes;
-  direct_ = Direct::frame;
   direct_rest_ = {};
-  fill_large_frame(round);
+  if (bytes > limits_.frame_bytes) {
+    drop_large_frame(bytes, false, round);
+  } else {
+    direct_ = Direct::frame;
+    fill_large_frame(round);
+  }
+  return direct_ == Direct::none;
+}
+
+// Has the `left` bytes of a large frame dropped that were not consumed. Throws BadMessage unless it
+// is a call or a reply, whose caller can learn that it is lost.
+void FrameReader::drop_large_frame(std::size_t left, bool no_memory, Round& round) {
+  using wire::FrameKind;
+  const FrameKind kind = direct_header_.kind;
+  if (kind != FrameKind::call && kind != FrameKind::result && kind != FrameKind::error) {
+    const std::string what = "a frame of " + std::to_string(large_frame_bytes_) + " bytes";
+    if (no_memory) throw BadMessage("no memory for " + what);
+    throw BadMessage(what + " is larger than the limit of " + std::to_string(limits_.frame_bytes) +
+                     " (NodeOptions::limits.max_frame_bytes), and is neither a call nor a reply");
+  }
+  large_frame_ = {};
+  drop(left, round);
+  round.sink_.on_dropped_frame(direct_header_, large_frame_bytes_, no_memory);
+}
+
+// Drops the next `bytes` bytes: those that were read, and the others as they come.
+void FrameReader::drop(std::uint64_t bytes, Round& round) {
+  const std::size_t there = std::min<std::uint64_t>(bytes, round.rest_.size());
+  round.rest_ = round.rest_.subspan(there);
+  direct_skip_ = bytes - there;
+  direct_ = direct_skip_ > 0 ? Direct::dropped : Direct::none;
 }
 
 // Takes more of the large frame from the unread bytes. Its memory grows with what has come: a peer
@@ -164,7 +199,11 @@ void FrameReader::fill_large_frame(Round& round) {
   std::size_t have = large_frame_.capacity() - direct_rest_.size();
   while (direct_rest_.empty() && have < large_frame_bytes_) {
     const std::size_t there = std::min(large_frame_bytes_ - have, round.rest_.size());
-    large_frame_.grow(have, have + std::max<std::size_t>(there, 1), large_frame_bytes_);
+    try {
+      large_frame_.grow(have, have + std::max<std::size_t>(there, 1), large_frame_bytes_);
+    } catch (const std::bad_alloc&) {
+      return drop_large_frame(large_frame_bytes_ - have, true, round);
+    }
     const std::span memory(large_frame_.data(), large_frame_.capacity());
     std::copy_n(round.rest_.begin(), there, memory.begin() + static_cast<std::ptrdiff_t>(have));
     round.rest_ = round.rest_.subspan(there);
@@ -178,14 +217,9 @@ void FrameReader::begin_chunk(const wire::FrameHeader& header, Round& round) {
   const std::span<std::byte> target = round.sink_.chunk_target(header);
   if (round.is_over()) return;
   if (target.empty()) {
-    const std::uint64_t total = wire::padded(header.value);
-    const std::size_t there = std::min<std::uint64_t>(total, round.rest_.size());
-    round.rest_ = round.rest_.subspan(there);
-    direct_skip_ = total - there;
-    direct_ = direct_skip_ > 0 ? Direct::dropped : Direct::none;
-    return;
+    return drop(wire::padded(header.value), round);
   }
-  chunk_ = header;
+  direct_header_ = header;
   direct_ = Direct::chunk;
   const std::size_t there = std::min(target.size(), round.rest_.size());
   std::copy_n(round.rest_.begin(), there, target.begin());
@@ -200,7 +234,7 @@ void FrameReader::begin_chunk(const wire::FrameHeader& header, Round& round) {
 
 void FrameReader::finish_direct(Round& round) {
   if (std::exchange(direct_, Direct::none) == Direct::chunk) {
-    round.sink_.on_chunk(chunk_);
+    round.sink_.on_chunk(direct_header_);
     return;
   }
   round.large_frame_ = std::exchange(large_frame_, {});
@@ -208,10 +242,6 @@ void FrameReader::finish_direct(Round& round) {
   const wire::FrameView frame =
       wire::parse_frame({reinterpret_cast<const Word*>(round.large_frame_.data()),
                          large_frame_bytes_ / sizeof(Word)});
-  if ((frame.header.flags & wire::kInlinePayloads) != 0 ||
-      frame.header.kind == wire::FrameKind::chunk) {
-    throw BadMessage("a large frame must not have inline payloads or be a chunk");
-  }
   deliver(frame, {}, round);
   round.frame_ = {};
   round.large_frame_ = {};

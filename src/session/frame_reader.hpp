@@ -17,7 +17,9 @@ namespace batchrpc {
 struct ConnectionLimits {
   /// Of all frames before the peer is known, and of each of them.
   std::uint64_t before_hello_bytes = 64 * 1024;
-  std::uint64_t frame_bytes = 64 * 1024 * 1024;  ///< the largest frame, with inline payloads
+  /// The largest frame, with inline payloads. Calls and replies that are larger are dropped, each
+  /// by itself.
+  std::uint64_t frame_bytes = 64 * 1024 * 1024;
 };
 
 /// Finds the frames and chunks in the bytes of a stream, and hands them to a FrameSink. Keeps the
@@ -85,8 +87,10 @@ class FrameReader {
  private:
   void consume_all(Round& round);
   bool consume(Round& round);
-  void begin_large_frame(std::size_t bytes, Round& round);
+  bool consume_large(std::size_t bytes, Round& round);
   void fill_large_frame(Round& round);
+  void drop_large_frame(std::size_t left, bool no_memory, Round& round);
+  void drop(std::uint64_t bytes, Round& round);
   void begin_chunk(const wire::FrameHeader& header, Round& round);
   void finish_direct(Round& round);
   void deliver(const wire::FrameView& frame, std::span<const std::byte> payloads, Round& round);
@@ -105,8 +109,8 @@ class FrameReader {
   enum class Direct : std::uint8_t { none, chunk, dropped, frame };
   Direct direct_ = Direct::none;
   std::span<std::byte> direct_rest_;
-  std::uint64_t direct_skip_ = 0;  // padding behind them, or all of a dropped chunk
-  wire::FrameHeader chunk_;
+  std::uint64_t direct_skip_ = 0;    // padding behind them, or all that is dropped
+  wire::FrameHeader direct_header_;  // of that chunk or frame
   GrowingBytes large_frame_;
   std::size_t large_frame_bytes_ = 0;  // of the whole frame, as announced
 };

@@ -20,6 +20,11 @@ class FrameSink {
   /// BadMessage to have the connection dropped.
   virtual void on_frame(const wire::FrameView& frame, std::vector<Bytes>& inline_payloads) = 0;
 
+  /// A call, result or error is not taken: its frame is larger than the limit, or there is no
+  /// memory for it (`no_memory`). The frame's `bytes` are dropped as they come. Throws BadMessage.
+  virtual void on_dropped_frame(const wire::FrameHeader& frame, std::uint64_t bytes,
+                                bool no_memory) = 0;
+
   /// Returns the memory for the `size` bytes of a chunk. They are then written there, perhaps in
   /// several steps. An empty span: the bytes are dropped, since their call has ended. Throws
   /// BadMessage.

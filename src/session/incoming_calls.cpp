@@ -47,10 +47,10 @@ void IncomingCalls::define(const wire::FrameView& frame) {
       sink_.define(std::move(definition.name), std::move(definition.signature))));
 }
 
-CalledFunction& IncomingCalls::function_of(const wire::FrameView& frame) {
-  const std::uint32_t number = frame.header.number;
-  if (number >= functions_.size()) throw BadMessage("a call of a function that was not defined");
-  return *functions_[number];
+CalledFunction& IncomingCalls::function_of(const wire::FrameHeader& call) {
+  if (call.number >= functions_.size())
+    throw BadMessage("a call of a function that was not defined");
+  return *functions_[call.number];
 }
 
 // --- order
@@ -78,7 +78,7 @@ inline bool IncomingCalls::refuses(const CalledFunction& function, const wire::F
 }
 
 void IncomingCalls::take(const wire::FrameView& frame, std::vector<Bytes>& payloads) {
-  CalledFunction& function = function_of(frame);
+  CalledFunction& function = function_of(frame.header);
   if (!order_.empty()) {
     if (const auto key = ordering_key_of(function, frame); key && order_.has(*key)) {
       const auto bytes =
@@ -107,9 +107,13 @@ void IncomingCalls::take(const wire::FrameView& frame, std::vector<Bytes>& paylo
 }
 
 void IncomingCalls::expect(const wire::FrameView& frame, PayloadAssembler& assembler) {
-  CalledFunction& function = function_of(frame);
+  CalledFunction& function = function_of(frame.header);
   const std::uint64_t id = frame.header.id;
-  const std::uint64_t bytes = assembler.size_of(frame);
+  const std::uint64_t bytes = PayloadAssembler::size_of(frame);
+  if (assembler.is_too_large(frame)) {
+    assembler.refuse(frame);
+    return refuse_untaken(frame.header, bytes, NotTaken::payloads);
+  }
   const auto kept =
       detail::bytes_of_kept_call(frame.words.size_bytes(), bytes, frame.payload_sizes.size());
   // Whether it is refused for the replies to others is seen when it has come: the peer acknowledges
@@ -152,7 +156,7 @@ detail::ReceivePlan IncomingCalls::announce(CalledFunction& function, const wire
 
 void IncomingCalls::take_whole(PayloadAssembler::Whole call) {
   const wire::FrameView frame = wire::parse_frame(call.words);
-  const auto key = ordering_key_of(function_of(frame), frame);
+  const auto key = ordering_key_of(function_of(frame.header), frame);
   if (!key) return dispatch_late(std::move(call));
   order_.fill(frame.header.id, std::move(call));
   run_in_turn(*key);
@@ -160,7 +164,7 @@ void IncomingCalls::take_whole(PayloadAssembler::Whole call) {
 
 void IncomingCalls::give_up(const PayloadAssembler::Whole& call) {
   const wire::FrameView frame = wire::parse_frame(call.words);
-  const auto key = ordering_key_of(function_of(frame), frame);
+  const auto key = ordering_key_of(function_of(frame.header), frame);
   if (!key) return;
   order_.give_up(frame.header.id);
   run_in_turn(*key);
@@ -203,7 +207,7 @@ void IncomingCalls::dispatch_late(PayloadAssembler::Whole whole) {
   const wire::FrameView frame = wire::parse_frame(whole.words);
   const bool wants_reply = (frame.header.flags & wire::kNoReply) == 0;
   if (caller_gone_ && wants_reply) return;
-  CalledFunction& function = function_of(frame);
+  CalledFunction& function = function_of(frame.header);
   if (refuses_for_replies(function, frame)) return;
   detail::CallArguments arguments{.segment = frame.segment(),
                                   .payloads = std::move(whole.payloads),

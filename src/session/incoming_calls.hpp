@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,6 +17,7 @@
 #include "session/call_order.hpp"
 #include "session/call_sink.hpp"
 #include "session/in_flight_calls.hpp"
+#include "session/not_taken.hpp"
 #include "session/payload_assembler.hpp"
 #include "session/session_link.hpp"
 
@@ -47,6 +49,8 @@ class IncomingCalls final : public detail::ReplySink,
   void expect(const wire::FrameView& frame, PayloadAssembler& assembler);
   /// Takes the call after its payloads have come.
   void take_whole(PayloadAssembler::Whole call);
+  /// Answers a call that is not taken, of `bytes` bytes. Throws BadMessage.
+  void refuse_untaken(const wire::FrameHeader& call, std::uint64_t bytes, NotTaken why);
   /// Drops the call: its payloads will never come.
   void give_up(const PayloadAssembler::Whole& call);
 
@@ -86,7 +90,7 @@ class IncomingCalls final : public detail::ReplySink,
 
   void end_some();
   [[nodiscard]] bool end_one();
-  [[nodiscard]] CalledFunction& function_of(const wire::FrameView& frame);
+  [[nodiscard]] CalledFunction& function_of(const wire::FrameHeader& call);
   [[nodiscard]] static std::optional<CallOrder::Key> ordering_key_of(const CalledFunction& function,
                                                                      const wire::FrameView& frame);
   void run_in_turn(const CallOrder::Key& key);
@@ -104,6 +108,8 @@ class IncomingCalls final : public detail::ReplySink,
   void note_unread(std::uint64_t bytes);
   std::uint64_t refuse(const CalledFunction& function, const wire::FrameView& frame,
                        const std::string& why);
+  std::uint64_t refuse(const CalledFunction& function, const wire::FrameHeader& call,
+                       std::uint64_t bytes, const std::exception_ptr& error);
   [[nodiscard]] detail::ReceivePlan announce(CalledFunction& function, const wire::FrameView& frame,
                                              std::optional<TimePoint> deadline,
                                              const std::shared_ptr<FlowControl>& gate);

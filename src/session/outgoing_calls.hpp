@@ -16,6 +16,7 @@
 #include "session/call_credit.hpp"
 #include "session/call_table.hpp"
 #include "session/function_numbers.hpp"
+#include "session/not_taken.hpp"
 #include "session/session_link.hpp"
 #include "session/window_pace.hpp"
 #include "transport/stopwatch.hpp"
@@ -51,6 +52,8 @@ class OutgoingCalls final : public detail::Submitter,
   /// A reply has come as a whole. On the loop.
   void take_result(const wire::FrameView& frame, std::vector<Bytes>& payloads);
   void take_error(const wire::FrameView& frame);
+  /// The reply to a call, of `bytes` bytes, is dropped: fails the call. On the loop.
+  void lose_reply(std::uint64_t call, std::uint64_t bytes, NotTaken why);
   /// Where the caller wants the payloads of a result, which follow; null: anywhere. Nothing: the
   /// call has ended, and nobody wants them. On the loop.
   [[nodiscard]] std::optional<std::shared_ptr<detail::PayloadTarget>> target_of_result(

@@ -69,6 +69,23 @@ void OutgoingCalls::take_error(const wire::FrameView& frame) {
   keep_pace();
 }
 
+void OutgoingCalls::lose_reply(std::uint64_t id, std::uint64_t bytes, NotTaken why) {
+  std::optional<PendingCall> call = take_answered(id, 0);
+  if (!call) return;
+  std::shared_ptr<CallDiagnostics> diagnostics;
+  {
+    const std::lock_guard lock(mutex_);
+    made_.received(call->function, bytes);
+    diagnostics = diagnostics_of(*call, true);
+  }
+  const std::string what =
+      "the reply of '" + diagnostics->function + "' on " + link_->peer_name() + " was dropped";
+  fail(call->handler, call->function, call->probe(),
+       not_taken_error(why, what, bytes, link_->options(), true), std::move(diagnostics),
+       Guarantee::none);
+  keep_pace();
+}
+
 // Returns the error that the peer has sent, as the caller gets it.
 std::exception_ptr OutgoingCalls::error_of(const wire::ErrorBody& body,
                                            const std::string& function) const {

@@ -20,15 +20,10 @@ constexpr std::size_t kMostRefused = std::size_t{1} << 18;
 
 }  // namespace
 
-std::uint64_t PayloadAssembler::size_of(const wire::FrameView& frame) const {
+std::uint64_t PayloadAssembler::size_of(const wire::FrameView& frame) noexcept {
   std::uint64_t total = 0;
-  for (const std::uint64_t size : frame.payload_sizes) {
-    if (size > limit_ - total) {
-      throw BadMessage("a call's payloads are larger than the limit of " + std::to_string(limit_) +
-                       " bytes (NodeOptions::limits.max_payload_bytes)");
-    }
-    total += size;
-  }
+  for (const std::uint64_t size : frame.payload_sizes)
+    total += std::min(size, ~total);
   return total;
 }
 
@@ -65,6 +60,17 @@ void PayloadAssembler::refuse(const wire::FrameView& frame) {
                      " calls that were refused are still coming in; its sender must send a cancel "
                      "in place of the rest");
   }
+}
+
+std::optional<PayloadAssembler::Whole> PayloadAssembler::refuse_rest(
+    const wire::FrameHeader& chunk) {
+  const auto at = assemblies_.find(key_of(chunk));
+  if (at == assemblies_.end()) return std::nullopt;
+  Whole whole = std::move(at->second.whole);
+  const std::uint64_t missing = at->second.missing;
+  assemblies_.erase(at);
+  if (missing > 0 && (chunk.flags & wire::kOfReply) == 0) refused_.emplace(chunk.id, missing);
+  return whole;
 }
 
 void PayloadAssembler::receive(std::uint64_t call, detail::ReceivePlan receive_plan,
@@ -172,7 +178,6 @@ std::optional<PayloadAssembler::Whole> PayloadAssembler::finish(const wire::Fram
 }
 
 std::optional<PayloadAssembler::Whole> PayloadAssembler::drop(std::uint64_t call) {
-  refused_.erase(call);
   const auto dropped = assemblies_.extract(Key{call, false});
   if (dropped.empty()) return std::nullopt;
   return std::move(dropped.mapped().whole);

@@ -38,26 +38,35 @@ class PayloadAssembler {
     detail::ByteCharge charge{};          ///< what a call takes of its peer's budget
   };
 
-  /// Returns the bytes of all payloads of a frame. Throws BadMessage if they are more than the
-  /// limit.
-  [[nodiscard]] std::uint64_t size_of(const wire::FrameView& frame) const;
+  /// Returns the bytes of all payloads of a frame; the largest number, if they are more.
+  [[nodiscard]] static std::uint64_t size_of(const wire::FrameView& frame) noexcept;
+  [[nodiscard]] bool is_too_large(const wire::FrameView& frame) const noexcept {
+    return size_of(frame) > limit_;
+  }
   /// Expects the payloads of a frame, which are within the limit. They go to memory of `target`
   /// (may be null), or else to memory allocated here. Throws BadMessage.
   void begin(const wire::FrameView& frame, std::optional<TimePoint> deadline,
              std::shared_ptr<detail::PayloadTarget> target, detail::ByteCharge charge = {});
   /// Drops the payloads of a call that is refused, until all have come. Throws BadMessage.
   void refuse(const wire::FrameView& frame);
+  /// Drops the rest of a call or reply whose chunk cannot be kept. Returns its received part, or
+  /// nothing if it is not coming in.
+  [[nodiscard]] std::optional<Whole> refuse_rest(const wire::FrameHeader& chunk);
   /// Sets the receive plan of a call that has begun. While `gate` (may be null) is shut, arriving
   /// chunks are set aside. It is told what has come.
   void receive(std::uint64_t call, detail::ReceivePlan receive_plan,
                std::shared_ptr<FlowControl> gate);
 
   /// Returns the memory for the bytes of a chunk; empty when its call is no longer awaited. If the
-  /// chunk is not finished, the next one is the same again. Throws BadMessage.
+  /// chunk is not finished, the next one is the same again. Throws BadMessage, or std::bad_alloc:
+  /// then call refuse_rest(), and this again.
   [[nodiscard]] std::span<std::byte> room_for(const wire::FrameHeader& chunk);
-  /// The bytes of a chunk have come. Returns the call or reply if it is complete.
+  /// The bytes of a chunk have come. Returns the call or reply if it is complete. Throws
+  /// std::bad_alloc: then call refuse_rest().
   [[nodiscard]] std::optional<Whole> finish(const wire::FrameHeader& chunk);
 
+  /// Ends the wait for the rest of a call that was refused. False: none was waited for.
+  bool end_refusal(std::uint64_t call) { return refused_.erase(call) > 0; }
   /// Forgets a call, and returns its received part; nothing, if it is not coming in.
   [[nodiscard]] std::optional<Whole> drop(std::uint64_t call);
   void clear();

@@ -70,7 +70,10 @@ void Session::note_acknowledged(const wire::FrameHeader& header) {
 void Session::count_received(std::uint64_t bytes) {
   link_->output().set_received(++received_.frames);
   received_.unacknowledged += bytes;
-  if (received_.unacknowledged < kAcknowledgeBytes) return;
+  if (received_.unacknowledged >= kAcknowledgeBytes) acknowledge();
+}
+
+void Session::acknowledge() {
   received_.unacknowledged = 0;
   link_->output().append_acknowledgement(wire::plain_frame({.kind = wire::FrameKind::acknowledge}));
   link_->flush();
@@ -134,13 +137,18 @@ void Session::answer_ping(std::uint64_t id) {
 void Session::handle_cancel(std::uint64_t call) {
   if (const auto dropped = assembler_.drop(call)) {
     incoming_->give_up(*dropped);
-  } else {
-    incoming_->cancel(call);
+  } else if (!assembler_.end_refusal(call)) {
+    return incoming_->cancel(call);
   }
+  acknowledge();  // until then the caller keeps the payloads, of which some have come
 }
 
 // Makes room for the payloads of a result. They go to the memory that the caller has chosen.
 void Session::expect_result(const wire::FrameView& frame) {
+  if (assembler_.is_too_large(frame)) {
+    return outgoing_->lose_reply(frame.header.id, PayloadAssembler::size_of(frame),
+                                 NotTaken::payloads);
+  }
   auto target = outgoing_->target_of_result(frame.header.id);
   if (target) assembler_.begin(frame, std::nullopt, *std::move(target));  // else chunks are dropped
 }
@@ -148,20 +156,57 @@ void Session::expect_result(const wire::FrameView& frame) {
 std::span<std::byte> Session::chunk_target(const wire::FrameHeader& chunk) {
   if (!is_attached()) throw BadMessage("a chunk came before the hello");
   note_acknowledged(chunk);
-  const auto room = assembler_.room_for(chunk);
+  std::span<std::byte> room;
+  try {
+    room = assembler_.room_for(chunk);
+  } catch (const std::bad_alloc&) {
+    drop_rest(chunk);
+    room = assembler_.room_for(chunk);
+  }
   if (room.empty()) count_received(chunk.value);  // it is dropped, whether it comes or not
   return room;
 }
 
 void Session::on_chunk(const wire::FrameHeader& chunk) {
   count_received(chunk.value);
-  auto whole = assembler_.finish(chunk);
+  std::optional<PayloadAssembler::Whole> whole;
+  try {
+    whole = assembler_.finish(chunk);
+  } catch (const std::bad_alloc&) {
+    return drop_rest(chunk);
+  }
   if (!whole) return;
   const wire::FrameView frame = wire::parse_frame(whole->words);
   if (frame.header.kind == wire::FrameKind::result) {
     outgoing_->take_result(frame, whole->payloads);
   } else {
     incoming_->take_whole(*std::move(whole));
+  }
+}
+
+// There is no memory for a chunk: its call fails, and the rest of it is dropped.
+void Session::drop_rest(const wire::FrameHeader& chunk) {
+  auto dropped = assembler_.refuse_rest(chunk);
+  if (!dropped) return;
+  dropped->payloads.clear();
+  const wire::FrameView frame = wire::parse_frame(dropped->words);
+  const std::uint64_t bytes = PayloadAssembler::size_of(frame);
+  if (frame.header.kind == wire::FrameKind::result)
+    return outgoing_->lose_reply(frame.header.id, bytes, NotTaken::memory);
+  incoming_->refuse_untaken(frame.header, bytes, NotTaken::memory);
+  incoming_->give_up(*dropped);
+}
+
+void Session::on_dropped_frame(const wire::FrameHeader& frame, std::uint64_t bytes,
+                               bool no_memory) {
+  if (!is_attached()) throw BadMessage("a call came before the hello");
+  note_acknowledged(frame);
+  count_received(bytes);
+  const NotTaken why = no_memory ? NotTaken::memory : NotTaken::frame;
+  if (frame.kind == wire::FrameKind::call) {
+    incoming_->refuse_untaken(frame, bytes, why);
+  } else {
+    outgoing_->lose_reply(frame.id, bytes, why);
   }
 }
 

@@ -95,6 +95,8 @@ class Session final : public FrameSink, public std::enable_shared_from_this<Sess
   [[nodiscard]] bool is_behind() const;
 
   void on_frame(const wire::FrameView& frame, std::vector<Bytes>& inline_payloads) override;
+  void on_dropped_frame(const wire::FrameHeader& frame, std::uint64_t bytes,
+                        bool no_memory) override;
   std::span<std::byte> chunk_target(const wire::FrameHeader& chunk) override;
   void on_chunk(const wire::FrameHeader& chunk) override;
   void on_closed(const std::string& why, bool protocol_error) override;
@@ -122,7 +124,9 @@ class Session final : public FrameSink, public std::enable_shared_from_this<Sess
   void answer_ping(std::uint64_t id);
   void handle_cancel(std::uint64_t call);
   void expect_result(const wire::FrameView& frame);
+  void drop_rest(const wire::FrameHeader& chunk);
   void count_received(std::uint64_t bytes);
+  void acknowledge();
   void note_acknowledged(const wire::FrameHeader& header);
 
   const std::shared_ptr<SessionLink> link_;

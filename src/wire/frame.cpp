@@ -227,21 +227,25 @@ std::optional<std::uint64_t> frame_words(Word first) noexcept {
   return (first >> 32) + 1;
 }
 
-FrameView parse_frame(std::span<const Word> words) {
+FrameHeader read_header(std::span<const Word> words) {
   if (words.size() < kEnvelopeWords || words[1] != kRootPointer) {
     throw BadMessage("a frame does not begin with the envelope of protocol version " +
                      std::to_string(kMajor));
   }
   const Word kinds = words[kData + 3];
+  return {.kind = static_cast<FrameKind>((kinds >> 16) & 0xffffU),
+          .flags = static_cast<std::uint16_t>(kinds & 0xffffU),
+          .number = static_cast<std::uint32_t>(kinds >> 32),
+          .id = words[kData],
+          .sequence = words[kData + 1],
+          .acknowledged = words[kData + 2],
+          .value = words[kData + 4]};
+}
+
+FrameView parse_frame(std::span<const Word> words) {
   FrameView frame;
+  frame.header = read_header(words);
   frame.words = words;
-  frame.header = {.kind = static_cast<FrameKind>((kinds >> 16) & 0xffffU),
-                  .flags = static_cast<std::uint16_t>(kinds & 0xffffU),
-                  .number = static_cast<std::uint32_t>(kinds >> 32),
-                  .id = words[kData],
-                  .sequence = words[kData + 1],
-                  .acknowledged = words[kData + 2],
-                  .value = words[kData + 4]};
   if (frame.header.kind == FrameKind::call || frame.header.kind == FrameKind::result) {
     frame.payload_sizes = read_sizes(words);
   }

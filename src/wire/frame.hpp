@@ -49,6 +49,9 @@ inline constexpr std::uint16_t kJoins = 16;          // for a hello: its sender 
   return (kind >= FrameKind::define && kind <= FrameKind::cancel) || kind == FrameKind::credit;
 }
 
+/// The largest frame that any node may accept (NodeOptions::limits.max_frame_bytes).
+inline constexpr std::uint64_t kMostFrameBytes = std::uint64_t{1} << 32;
+
 /// The credits for a call's payloads: send none, or send all.
 inline constexpr std::uint64_t kNoCredit = 0;
 inline constexpr std::uint64_t kAllCredit = ~std::uint64_t{0};
@@ -190,6 +193,10 @@ inline constexpr std::size_t kContextInSegment = kContextPointer - 1;
 /// The number of words of the frame that begins with `first`, including its segment table; nothing
 /// if it is not the beginning of a single-segment message.
 [[nodiscard]] std::optional<std::uint64_t> frame_words(Word first) noexcept;
+
+/// Reads the header of the frame that begins with `words`, at least kEnvelopeWords of it. Throws
+/// BadMessage.
+[[nodiscard]] FrameHeader read_header(std::span<const Word> words);
 
 /// Parses the frame in `words`, which must contain exactly one frame. Throws BadMessage.
 [[nodiscard]] FrameView parse_frame(std::span<const Word> words);

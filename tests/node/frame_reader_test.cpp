@@ -54,6 +54,11 @@ class Frames final : public FrameSink {
     events.push_back(std::move(event));
     if (at_frame) at_frame();
   }
+  void on_dropped_frame(const wire::FrameHeader& frame, std::uint64_t bytes,
+                        bool no_memory) override {
+    events.push_back("dropped " + std::to_string(frame.id) +
+                     (no_memory ? ": no memory" : " of " + std::to_string(bytes)));
+  }
   std::span<std::byte> chunk_target(const wire::FrameHeader& chunk) override {
     if (at_chunk) at_chunk();
     if (chunk.id == kDropped) return {};
@@ -158,7 +163,7 @@ TEST_CASE("a frame reader that is reset forgets half a frame, and a chunk that h
   CHECK(reading.frames.events == std::vector<std::string>{"frame 3"});
 }
 
-TEST_CASE("a frame reader refuses what is too long, before the hello and after it") {
+TEST_CASE("a frame reader refuses what is too long before the hello") {
   Reading reading;
   append(reading.bytes, test::call_frame({.id = 1}, std::string(2000, 'x')));
   CHECK_THROWS_WITH(reading.round(), Catch::Contains("1024"));
@@ -167,11 +172,71 @@ TEST_CASE("a frame reader refuses what is too long, before the hello and after i
   for (int i = 0; i < 100; ++i)
     append(reading.bytes, ping(1));
   CHECK_THROWS_WITH(reading.round(), Catch::Contains("arrived before a hello"));
+}
+
+TEST_CASE("calls and replies that are too long are dropped, and what follows them is read") {
+  const auto size = GENERATE(std::size_t{70'000}, std::size_t{2'000'000});
+  Octets bytes;
+  append(bytes, ping(1));
+  const auto frame = test::call_frame({.id = 2}, std::string(size, 'x'));
+  append(bytes, frame);
+  append(bytes, ping(3));
+  append(bytes, wire::error_frame(4, std::make_exception_ptr(Overloaded("no"))));
+  append(bytes, frame);
+  for (const std::size_t step : {std::size_t{1} << 40, std::size_t{4096}, std::size_t{7}}) {
+    CAPTURE(size, step);
+    Reading reading{.reader = FrameReader({.before_hello_bytes = 1024, .frame_bytes = 64 * 1024})};
+    reading.reader.open();
+    reading.bytes = bytes;
+    reading.step = step;
+    test::reset_largest_allocation();
+    reading.round();
+    const std::string dropped = "dropped 2 of " + std::to_string(frame.size() * sizeof(Word));
+    CHECK(reading.frames.events ==
+          std::vector<std::string>{"frame 1", dropped, "frame 3", "frame 4", dropped});
+  }
+}
+
+TEST_CASE("a frame that is too long and has no caller is an error, as is one for any node") {
+  Reading reading;
+  reading.reader.open();
+  append(reading.bytes, wire::definition_frame({.name = std::string(2'000'000, 'x')}));
+  CHECK_THROWS_WITH(reading.round(), Catch::Contains("NodeOptions::limits.max_frame_bytes") &&
+                                         Catch::Contains("neither a call nor a reply"));
   reading.reader.reset();
   reading.reader.open();
   reading.bytes.clear();
-  append(reading.bytes, test::call_frame({.id = 1}, std::string(2'000'000, 'x')));
-  CHECK_THROWS_WITH(reading.round(), Catch::Contains("NodeOptions::limits.max_frame_bytes"));
+  append(reading.bytes, {(wire::kMostFrameBytes / sizeof(Word)) << 32});
+  CHECK_THROWS_WITH(reading.round(), Catch::Contains("limit of 4294967296 of all nodes"));
+}
+
+TEST_CASE("a call without memory for its frame is dropped, and what follows it is read") {
+  Octets bytes;
+  append(bytes, test::call_frame({.id = 1}, std::string(900'000, 'x')));
+  append(bytes, ping(2));
+  int dropped = 0;
+  for (std::size_t n = 1; n < 20; ++n) {
+    CAPTURE(n);
+    Reading reading;
+    reading.frames.events.reserve(5);
+    reading.reader.open();
+    reading.bytes = bytes;
+    reading.step = 200'000;
+    test::fail_allocation(n);
+    bool thrown = false;
+    try {
+      reading.round();
+    } catch (const std::bad_alloc&) {
+      thrown = true;
+    }
+    if (!test::allocation_failed()) {
+      CHECK(reading.frames.events == std::vector<std::string>{"frame 1", "frame 2"});
+    } else if (!thrown) {
+      CHECK(reading.frames.events == std::vector<std::string>{"dropped 1: no memory", "frame 2"});
+      ++dropped;
+    }
+  }
+  CHECK(dropped >= 3);
 }
 
 TEST_CASE("the memory for a large frame grows with the bytes that come, and is not kept") {

@@ -52,6 +52,8 @@ TEST_CASE("the signature of every kind of callable is found, without references 
   STATIC_REQUIRE(is<decltype(&traits::Type::method), int, double>());
   STATIC_REQUIRE(is<decltype(&traits::Type::constant), int, double>());
   STATIC_REQUIRE(is<decltype(&traits::Type::fixed), int, double>());
+  STATIC_REQUIRE(is<int (traits::Type::*)(double)&, int, double>());
+  STATIC_REQUIRE(is<int (traits::Type::*)(double) const& noexcept, int, double>());
   const auto lambda = [](const std::vector<int>& v) -> const std::vector<int>& { return v; };
   STATIC_REQUIRE(is<decltype(lambda), std::vector<int>, std::vector<int>>());
   STATIC_REQUIRE(is<std::function<void(const int)>, void, int>());

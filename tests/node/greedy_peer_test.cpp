@@ -17,7 +17,7 @@ using Target = test::RawTarget;
 using test::twice;
 using wire::FrameKind;
 
-TEST_CASE("a peer that asks for more memory than there is loses its connection, not the process") {
+TEST_CASE("a call that needs more memory than there is fails alone") {
   test::VirtualWorld world;
   NodeOptions options = world.options("root");
   options.limits.max_payload_bytes = std::uint64_t{1} << 48;
@@ -33,8 +33,21 @@ TEST_CASE("a peer that asks for more memory than there is loses its connection, 
   peer.send(wire::plain_frame({.kind = FrameKind::chunk, .id = 1, .value = 8}));
   peer.send({Word{0}});
   CHECK_FALSE(peer.closed());  // there is memory when 64 KiB are there
-  peer.send(wire::plain_frame({.kind = FrameKind::chunk, .id = 1, .value = 64 * 1024 - 8}));
-  CHECK(peer.closed());
+  (void)peer.frames();
+  constexpr std::size_t kRest = 64 * 1024 - 8;
+  for (int i = 0; i < 2; ++i) {  // the second one is dropped
+    peer.send(wire::plain_frame({.kind = FrameKind::chunk, .id = 1, .value = kRest}));
+    peer.send(std::vector<Word>(kRest / sizeof(Word)));
+  }
+  const auto answer = peer.frame(FrameKind::error);
+  REQUIRE(answer);
+  const wire::ErrorBody error = wire::read_error(wire::parse_frame(*answer));
+  CHECK(error.code == static_cast<std::uint16_t>(ErrorCode::overloaded));
+  CHECK_FALSE(error.may_have_run);
+  CHECK_THAT(error.message, Catch::Contains("'size' was not run: root has no memory for its 1407"));
+  peer.send(call_frame({.number = 0, .id = 2}, Bytes::allocate(10)));
+  CHECK(peer.frame(FrameKind::result));
+  CHECK_FALSE(peer.closed());
   const Node other = world.join("other");
   CHECK(other.call<int(int)>("root", "twice", 4).get() == 8);
 }

@@ -100,7 +100,8 @@ bool matches(const T& value, const capnp::DynamicValue::Reader& read,
                        detail::Set<T>) {
     return all_match(value);
   } else {
-    return detail::visit_members(value, fields_match);
+    return detail::visit_members(
+        value, [&](auto, const auto&... member) { return fields_match(member...); });
   }
 }
 
@@ -215,7 +216,7 @@ void put(const T& value, Place place, std::vector<Bytes>& payloads) {
       put<Element>(element, Place(list, i++), payloads);
     }
   } else {
-    detail::visit_members(value, put_fields);
+    detail::visit_members(value, [&](auto, const auto&... member) { put_fields(member...); });
   }
 }
 

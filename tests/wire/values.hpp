@@ -246,7 +246,7 @@ T make(Random& random, int depth = 4) {
     return result;
   } else {
     T result{};
-    detail::visit_members(result, [&](auto&... member) {
+    detail::visit_members(result, [&](auto, auto&... member) {
       const auto set = [&]<class M>(M& place) {
         if constexpr (std::is_array_v<M>) {
           for (auto& element : place)
@@ -311,9 +311,9 @@ bool identical(const T& a, const T& b) {
     }
     (std::make_index_sequence<std::tuple_size_v<T>>{});
   } else if constexpr (detail::Aggregate<T> && !std::is_same_v<T, std::monostate>) {
-    return detail::visit_members(a, [&](const auto&... left) {
+    return detail::visit_members(a, [&](auto, const auto&... left) {
       return detail::visit_members(
-          b, [&](const auto&... right) { return (identical(left, right) && ...); });
+          b, [&](auto, const auto&... right) { return (identical(left, right) && ...); });
     });
   } else {
     return a == b;

@@ -32,10 +32,21 @@ struct Signature {
       (std::is_convertible_v<std::remove_cvref_t<Params>, Params&&> && ...);
 };
 
+template <class>
+inline constexpr bool kNever = false;
+
 /// The signature of a function, a member function (without its object) or a callable with one call
 /// operator.
 template <class F>
-struct FunctionTraits : FunctionTraits<decltype(&F::operator())> {};
+struct FunctionTraits : Signature<void> {
+  static_assert(kNever<F>,
+                "batchrpc: this is no function with one signature (it is a generic lambda, is "
+                "overloaded, or binds arguments): give it one, std::function<int(int)>(f) or a "
+                "lambda whose parameters have types");
+};
+template <class F>
+requires requires { &F::operator(); }
+struct FunctionTraits<F> : FunctionTraits<decltype(&F::operator())> {};
 
 template <class R, class... P>
 struct FunctionTraits<R(P...)> : Signature<R, P...> {};
@@ -55,9 +66,17 @@ struct FunctionTraits<R (C::*)(P...)> : MemberTraits<C, R, P...> {};
 template <class C, class R, class... P>
 struct FunctionTraits<R (C::*)(P...) noexcept> : MemberTraits<C, R, P...> {};
 template <class C, class R, class... P>
+struct FunctionTraits<R (C::*)(P...)&> : MemberTraits<C, R, P...> {};
+template <class C, class R, class... P>
+struct FunctionTraits<R (C::*)(P...)& noexcept> : MemberTraits<C, R, P...> {};
+template <class C, class R, class... P>
 struct FunctionTraits<R (C::*)(P...) const> : MemberTraits<const C, R, P...> {};
 template <class C, class R, class... P>
 struct FunctionTraits<R (C::*)(P...) const noexcept> : MemberTraits<const C, R, P...> {};
+template <class C, class R, class... P>
+struct FunctionTraits<R (C::*)(P...) const&> : MemberTraits<const C, R, P...> {};
+template <class C, class R, class... P>
+struct FunctionTraits<R (C::*)(P...) const& noexcept> : MemberTraits<const C, R, P...> {};
 
 /// A callable that is a member, such as a Batcher.
 template <class C, class F>

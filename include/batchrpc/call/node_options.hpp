@@ -65,7 +65,8 @@ struct CallLimits {
 /// The limits of memory and work.
 struct NodeLimits {
   /// The largest frame: the arguments, or the result, of one call, without payloads. In bytes. A
-  /// larger frame is refused before memory is allocated for it.
+  /// call that this node cannot send, or that its peer cannot take, fails with InvalidArgument
+  /// before memory is allocated for it. Other calls go on.
   std::uint64_t max_frame_bytes = std::uint64_t{64} << 20;
   /// The most bytes of payloads (tensors, Bytes) of one call's arguments or result. More are
   /// refused in the same way.

@@ -73,28 +73,28 @@ constexpr std::size_t count_members() {
 template <class T>
 inline constexpr std::size_t kMemberCount = count_members<T>();
 
-/// Calls `visit` with T's members.
+/// Calls `visit` with the Types of T's members, as they are declared, and with the members.
 template <class T, class Visit>
 constexpr decltype(auto) visit_members(T& value, Visit&& visit) {
   constexpr std::size_t n = kMemberCount<std::remove_const_t<T>>;
   // clang-format off
-  if constexpr (n == 0) { return visit(); }
-  else if constexpr (n == 1) { auto& [a] = value; return visit(a); }
-  else if constexpr (n == 2) { auto& [a, b] = value; return visit(a, b); }
-  else if constexpr (n == 3) { auto& [a, b, c] = value; return visit(a, b, c); }
-  else if constexpr (n == 4) { auto& [a, b, c, d] = value; return visit(a, b, c, d); }
-  else if constexpr (n == 5) { auto& [a, b, c, d, e] = value; return visit(a, b, c, d, e); }
-  else if constexpr (n == 6) { auto& [a, b, c, d, e, f] = value; return visit(a, b, c, d, e, f); }
-  else if constexpr (n == 7) { auto& [a, b, c, d, e, f, g] = value; return visit(a, b, c, d, e, f, g); }
-  else if constexpr (n == 8) { auto& [a, b, c, d, e, f, g, h] = value; return visit(a, b, c, d, e, f, g, h); }
-  else if constexpr (n == 9) { auto& [a, b, c, d, e, f, g, h, i] = value; return visit(a, b, c, d, e, f, g, h, i); }
-  else if constexpr (n == 10) { auto& [a, b, c, d, e, f, g, h, i, j] = value; return visit(a, b, c, d, e, f, g, h, i, j); }
-  else if constexpr (n == 11) { auto& [a, b, c, d, e, f, g, h, i, j, k] = value; return visit(a, b, c, d, e, f, g, h, i, j, k); }
-  else if constexpr (n == 12) { auto& [a, b, c, d, e, f, g, h, i, j, k, l] = value; return visit(a, b, c, d, e, f, g, h, i, j, k, l); }
-  else if constexpr (n == 13) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m] = value; return visit(a, b, c, d, e, f, g, h, i, j, k, l, m); }
-  else if constexpr (n == 14) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, o] = value; return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, o); }
-  else if constexpr (n == 15) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, o, p] = value; return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, o, p); }
-  else { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, o, p, q] = value; return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, o, p, q); }
+  if constexpr (n == 0) { return visit(Types<>{}); }
+  else if constexpr (n == 1) { auto& [a] = value; return visit(Types<decltype(a)>{}, a); }
+  else if constexpr (n == 2) { auto& [a, b] = value; return visit(Types<decltype(a), decltype(b)>{}, a, b); }
+  else if constexpr (n == 3) { auto& [a, b, c] = value; return visit(Types<decltype(a), decltype(b), decltype(c)>{}, a, b, c); }
+  else if constexpr (n == 4) { auto& [a, b, c, d] = value; return visit(Types<decltype(a), decltype(b), decltype(c), decltype(d)>{}, a, b, c, d); }
+  else if constexpr (n == 5) { auto& [a, b, c, d, e] = value; return visit(Types<decltype(a), decltype(b), decltype(c), decltype(d), decltype(e)>{}, a, b, c, d, e); }
+  else if constexpr (n == 6) { auto& [a, b, c, d, e, f] = value; return visit(Types<decltype(a), decltype(b), decltype(c), decltype(d), decltype(e), decltype(f)>{}, a, b, c, d, e, f); }
+  else if constexpr (n == 7) { auto& [a, b, c, d, e, f, g] = value; return visit(Types<decltype(a), decltype(b), decltype(c), decltype(d), decltype(e), decltype(f), decltype(g)>{}, a, b, c, d, e, f, g); }
+  else if constexpr (n == 8) { auto& [a, b, c, d, e, f, g, h] = value; return visit(Types<decltype(a), decltype(b), decltype(c), decltype(d), decltype(e), decltype(f), decltype(g), decltype(h)>{}, a, b, c, d, e, f, g, h); }
+  else if constexpr (n == 9) { auto& [a, b, c, d, e, f, g, h, i] = value; return visit(Types<decltype(a), decltype(b), decltype(c), decltype(d), decltype(e), decltype(f), decltype(g), decltype(h), decltype(i)>{}, a, b, c, d, e, f, g, h, i); }
+  else if constexpr (n == 10) { auto& [a, b, c, d, e, f, g, h, i, j] = value; return visit(Types<decltype(a), decltype(b), decltype(c), decltype(d), decltype(e), decltype(f), decltype(g), decltype(h), decltype(i), decltype(j)>{}, a, b, c, d, e, f, g, h, i, j); }
+  else if constexpr (n == 11) { auto& [a, b, c, d, e, f, g, h, i, j, k] = value; return visit(Types<decltype(a), decltype(b), decltype(c), decltype(d), decltype(e), decltype(f), decltype(g), decltype(h), decltype(i), decltype(j), decltype(k)>{}, a, b, c, d, e, f, g, h, i, j, k); }
+  else if constexpr (n == 12) { auto& [a, b, c, d, e, f, g, h, i, j, k, l] = value; return visit(Types<decltype(a), decltype(b), decltype(c), decltype(d), decltype(e), decltype(f), decltype(g), decltype(h), decltype(i), decltype(j), decltype(k), decltype(l)>{}, a, b, c, d, e, f, g, h, i, j, k, l); }
+  else if constexpr (n == 13) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m] = value; return visit(Types<decltype(a), decltype(b), decltype(c), decltype(d), decltype(e), decltype(f), decltype(g), decltype(h), decltype(i), decltype(j), decltype(k), decltype(l), decltype(m)>{}, a, b, c, d, e, f, g, h, i, j, k, l, m); }
+  else if constexpr (n == 14) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, o] = value; return visit(Types<decltype(a), decltype(b), decltype(c), decltype(d), decltype(e), decltype(f), decltype(g), decltype(h), decltype(i), decltype(j), decltype(k), decltype(l), decltype(m), decltype(o)>{}, a, b, c, d, e, f, g, h, i, j, k, l, m, o); }
+  else if constexpr (n == 15) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, o, p] = value; return visit(Types<decltype(a), decltype(b), decltype(c), decltype(d), decltype(e), decltype(f), decltype(g), decltype(h), decltype(i), decltype(j), decltype(k), decltype(l), decltype(m), decltype(o), decltype(p)>{}, a, b, c, d, e, f, g, h, i, j, k, l, m, o, p); }
+  else { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, o, p, q] = value; return visit(Types<decltype(a), decltype(b), decltype(c), decltype(d), decltype(e), decltype(f), decltype(g), decltype(h), decltype(i), decltype(j), decltype(k), decltype(l), decltype(m), decltype(o), decltype(p), decltype(q)>{}, a, b, c, d, e, f, g, h, i, j, k, l, m, o, p, q); }
   // clang-format on
 }
 
@@ -103,19 +103,36 @@ concept HasBase = requires {
   T{AnyBase<T>{}};
 };
 
+/// Stands for the members of an aggregate that has bit-fields, which cannot be sent.
+class BitField {
+  BitField();  // no aggregate
+};
+
+template <class... Member>
+constexpr std::size_t bytes_of_members(Types<Member...>) {
+  return (std::size_t{0} + ... + (std::is_empty_v<Member> ? 0 : sizeof(Member)));
+}
+
+template <class T>
+constexpr auto member_types() {
+  const auto without_cv = []<class... Member>(Types<Member...>, const auto&...) {
+    return Types<std::remove_cv_t<Member>...>{};
+  };
+  using Found = decltype(visit_members(std::declval<T&>(), without_cv));
+  if constexpr (bytes_of_members(Found{}) > sizeof(T)) {  // some share a word
+    return Types<BitField>{};
+  } else {  // the compiler stops at a bit-field that shares none
+    return visit_members(*static_cast<T*>(nullptr), [](Found found, auto&...) { return found; });
+  }
+}
+
+/// The types of T's members, without const.
+template <class T>
+using MemberTypes = decltype(member_types<T>());
+
 /// Aggregates without base classes and with at most kMaxMembers members.
 template <class T>
 concept Aggregate =
     std::is_class_v<T> && std::is_aggregate_v<T> && !HasBase<T> && kMemberCount<T> <= kMaxMembers;
-
-struct MemberTypesOf {
-  template <class... Member>
-  constexpr Types<std::remove_cv_t<Member>...> operator()(Member&...) const {
-    return {};
-  }
-};
-
-template <class T>
-using MemberTypes = decltype(visit_members(std::declval<T&>(), MemberTypesOf{}));
 
 }  // namespace batchrpc::detail

@@ -182,19 +182,21 @@ namespace detail {
 
 template <class T>
 constexpr void require_encodable() {
-  static_assert(Encodable<T>,
-                "batchrpc: this type cannot be sent. Use a type with a codec (numbers, enums, "
-                "strings, bytes, containers, pair, tuple, optional, variant, unique_ptr, chrono, "
-                "aggregates without bases and with at most 16 such members) or specialise "
-                "batchrpc::Codec for it, before its first use");
+  static_assert(
+      Encodable<T>,
+      "batchrpc: this type cannot be sent. Send numbers, enums, strings, bytes, "
+      "containers, pair, tuple, optional, variant, unique_ptr, chrono, or an aggregate of "
+      "at most 16 of these without bases, bit-fields, pointers or references; or "
+      "specialise batchrpc::Codec for it, before its first use");
 }
 template <class T>
 constexpr void require_codable() {
-  static_assert(Codable<T>,
-                "batchrpc: this type cannot be received. Use a type with a codec (numbers, enums, "
-                "strings, bytes, containers, pair, tuple, optional, variant, unique_ptr, chrono, "
-                "aggregates without bases and with at most 16 such members; no raw pointers or "
-                "references inside) or specialise batchrpc::Codec for it, before its first use");
+  static_assert(
+      Codable<T>,
+      "batchrpc: this type cannot be received. Use numbers, enums, strings, bytes, "
+      "containers, pair, tuple, optional, variant, unique_ptr, chrono, or an aggregate of "
+      "at most 16 of these without bases, bit-fields, pointers or references; or "
+      "specialise batchrpc::Codec for it, before its first use");
 }
 
 }  // namespace detail

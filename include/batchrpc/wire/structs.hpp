@@ -173,7 +173,8 @@ struct Builtin<T> : StructEncoding<Builtin<T>, T> {
   static constexpr StructSize kSize = Members::kSize;
 
   static void fill(Encoder& encoder, std::size_t place, const T& value) {
-    visit_members(value, [&](const auto&... member) { Members::fill(encoder, place, member...); });
+    visit_members(value,
+                  [&](auto, const auto&... member) { Members::fill(encoder, place, member...); });
   }
   static T take(Decoder& decoder, const StructView& view) {
     return take_at(std::make_index_sequence<kMemberCount<T>>{}, decoder, view);
@@ -189,7 +190,8 @@ struct Builtin<T> : StructEncoding<Builtin<T>, T> {
                    [[maybe_unused]] const StructView& view) {
     if constexpr (FieldsOf<Parts>::kHasArrays) {
       T value{};
-      visit_members(value, [&](auto&... member) { (take_into<I>(decoder, view, member), ...); });
+      visit_members(value,
+                    [&](auto, auto&... member) { (take_into<I>(decoder, view, member), ...); });
       return value;
     } else {
       return T{Members::template get<I>(decoder, view)...};

@@ -1,0 +1,8 @@
+// this is no function with one signature
+#include <functional>
+
+#include "batchrpc/batchrpc.hpp"
+
+int add(int a, int b) { return a + b; }
+
+void refused(const batchrpc::Node& node) { node.expose("add", std::bind_front(&add, 3)); }
