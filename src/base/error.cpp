@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <memory>
+#include <stdexcept>
 #include <typeinfo>
 #include <utility>
 
@@ -110,6 +111,22 @@ const char* RemoteError::thrown_what() const noexcept { return what_.what(); }
 const char* RemoteError::type() const noexcept { return type_.what(); }
 const char* RemoteError::node() const noexcept { return node_.what(); }
 const char* RemoteError::function() const noexcept { return function_.what(); }
+
+void RemoteError::rethrow_original() const {
+  const auto throw_if = [this]<class E>(std::string_view name, const E* /*type*/) {
+    if (type() == name) throw E(thrown_what());
+  };
+  throw_if("std::invalid_argument", static_cast<std::invalid_argument*>(nullptr));
+  throw_if("std::out_of_range", static_cast<std::out_of_range*>(nullptr));
+  throw_if("std::domain_error", static_cast<std::domain_error*>(nullptr));
+  throw_if("std::length_error", static_cast<std::length_error*>(nullptr));
+  throw_if("std::logic_error", static_cast<std::logic_error*>(nullptr));
+  throw_if("std::range_error", static_cast<std::range_error*>(nullptr));
+  throw_if("std::overflow_error", static_cast<std::overflow_error*>(nullptr));
+  throw_if("std::underflow_error", static_cast<std::underflow_error*>(nullptr));
+  throw_if("std::runtime_error", static_cast<std::runtime_error*>(nullptr));
+  throw RemoteError(*this);
+}
 
 std::exception_ptr make_error(ErrorCode code, const std::string& message, bool may_have_run) {
   const auto make = [&]<class E>(const E* /*type*/) {

@@ -22,6 +22,8 @@ ReplySink::~ReplySink() = default;
 AdmissionPermit::~AdmissionPermit() = default;
 
 TimePoint ReplySink::now() const noexcept { return {}; }
+void ReplySink::handler_threw(std::string_view /*function*/, const std::exception_ptr& /*error*/,
+                              bool /*of_notification*/) {}
 
 void RunningCall::break_promise() noexcept {
   fail(std::make_exception_ptr(
@@ -156,7 +158,9 @@ void RunningCall::count_error(const std::exception_ptr& error, bool began,
                                   .function = counters_->name,
                                   .peer = context_.caller().name,
                                   .text = describe(error)});
-  } catch (const std::bad_alloc&) {  // it is not stored
+    if (began && code == ErrorCode::remote_error)
+      sink_->handler_threw(counters_->name, error, !wants_reply_);
+  } catch (const std::bad_alloc&) {  // it is not stored, or not reported
     return;
   }
 }

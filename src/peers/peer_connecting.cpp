@@ -2,6 +2,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/system_error_text.hpp"
 #include "batchrpc/base/error.hpp"
 #include "call/duration_text.hpp"
 #include "peers/peer_table.hpp"
@@ -193,7 +194,7 @@ void PeerTable::try_addresses(const std::string& name, const std::shared_ptr<Ses
       return;
     }
     const bool refused = error == std::errc::connection_refused;
-    try_addresses(name, waiting, index + 1, all_refused && refused, error.message());
+    try_addresses(name, waiting, index + 1, all_refused && refused, system_error_text(error));
   };
   try {
     TransportSet& transports = *environment_.transports;

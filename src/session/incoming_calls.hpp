@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -81,6 +82,8 @@ class IncomingCalls final : public detail::ReplySink,
   std::shared_ptr<detail::ReplySink> keep(const detail::Ref<detail::CallState>& call,
                                           bool wants_reply) override;
   void answered(const detail::CallState& call) override;
+  void handler_threw(std::string_view function, const std::exception_ptr& error,
+                     bool of_notification) override;
   [[nodiscard]] bool is_forked_copy() const noexcept override { return link_->is_forked_copy(); }
   [[nodiscard]] bool is_over(TimePoint deadline) const noexcept override;
   [[nodiscard]] TimePoint now() const noexcept override { return link_->loop()->now(); }

@@ -130,6 +130,25 @@ std::uint64_t IncomingCalls::send_error(std::uint64_t call, const std::exception
   return link_->send(frame);
 }
 
+void IncomingCalls::handler_threw(std::string_view function, const std::exception_ptr& error,
+                                  bool of_notification) {
+  const std::string caller = link_->peer_name();
+  link_->parts().log_limits.handler_errors.write(
+      link_->parts().log, LogLevel::warning, link_->loop()->now(),
+      "'" + std::string(function) + "', called by " + caller + ", threw " + type_name(error) +
+          ": " + describe(error) +
+          (of_notification ? " (a notification: its caller does not learn of it)" : ""));
+  const auto& report = link_->options().logging.on_handler_error;
+  if (!report) return;
+  try {
+    report({.function = function,
+            .caller = caller,
+            .error = error,
+            .of_notification = of_notification});
+  } catch (...) {  // NOLINT: see LogOptions::on_handler_error
+  }
+}
+
 // --- calls that outlive their message
 
 std::shared_ptr<detail::ReplySink> IncomingCalls::keep(const detail::Ref<detail::CallState>& call,

@@ -8,6 +8,7 @@ namespace batchrpc {
 struct LogLimits {
   LogLimit broke_protocol;         ///< connections that were dropped for their contents
   LogLimit no_hello;               ///< connections that ended before a hello
+  LogLimit handler_errors;         ///< exceptions that have left handlers
   LogLimit refused_calls;          ///< calls of functions that their caller may not call
   LogLimit dropped_notifications;  ///< notifications for which no function of that name and
                                    ///< signature exists

@@ -248,7 +248,7 @@ RuntimeStruct::RuntimeStruct(std::vector<Field> fields) : fields_(std::move(fiel
   for (const Field& field : fields_)
     slots.push_back(field.type->slot);
   std::vector<std::uint32_t> offsets(slots.size());
-  size_ = place_fields(slots, offsets);
+  size_ = place_fields(slots.data(), offsets.data(), slots.size());
   for (std::size_t i = 0; i < fields_.size(); ++i)
     fields_[i].offset = offsets[i];
 }

@@ -1,11 +1,12 @@
 #include "transport/accept_limits.hpp"
 
 #include <netinet/in.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <cstring>
 #include <utility>
+
+#include "base/system_error_text.hpp"
 
 namespace batchrpc::detail {
 
@@ -23,15 +24,8 @@ class AcceptLimits::Place {
   const bool is_counted_alone_;
 };
 
-std::size_t AcceptLimits::descriptors() noexcept {
-  constexpr rlim_t kMany = rlim_t{1} << 30;  // stands for no limit
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return kMany;
-  return std::min(limit.rlim_cur, kMany);
-}
-
 AcceptLimits::Admission AcceptLimits::admit(const SocketAddress& own, const SocketAddress& peer) {
-  const std::size_t descriptors = AcceptLimits::descriptors();
+  const std::size_t descriptors = most_descriptors();
   const std::size_t most = descriptors / 4 * 3;
   const bool is_here = is_loopback(peer) || has_one_address(own, peer);
   const Machine machine = machine_of(peer);

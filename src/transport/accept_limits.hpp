@@ -34,9 +34,6 @@ class AcceptLimits : public std::enable_shared_from_this<AcceptLimits> {
   /// Decides about a connection with these two ends.
   [[nodiscard]] Admission admit(const SocketAddress& own, const SocketAddress& peer);
 
-  /// Returns how many descriptors this process may have.
-  [[nodiscard]] static std::size_t descriptors() noexcept;
-
  private:
   using Machine = std::array<std::byte, 16>;  // its address; of IPv4 behind zeros
   class Place;

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <system_error>
 
+#include "base/system_error_text.hpp"
 #include "batchrpc/base/executor.hpp"
 #include "transport/owned_fd.hpp"
 
@@ -15,11 +15,9 @@ namespace batchrpc::detail {
 /// A timerfd on the steady clock, with one alarm at a time: the last that was set. Thread-safe.
 class AlarmClock {
  public:
-  /// Throws std::system_error where there are no descriptors left.
+  /// Throws Overloaded where there are no descriptors left.
   AlarmClock() : timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC)) {
-    if (timer_.get() < 0) {
-      throw std::system_error(errno, std::generic_category(), "timerfd_create");
-    }
+    if (timer_.get() < 0) throw_system_error(errno, "timerfd_create");
   }
 
   /// Readable once the alarm has gone off.

@@ -5,8 +5,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <system_error>
 #include <utility>
+
+#include "base/system_error_text.hpp"
 
 namespace batchrpc::detail {
 namespace {
@@ -15,7 +16,7 @@ namespace {
 constexpr std::uint64_t kBell = 0;
 
 int checked(int result, const char* call) {
-  if (result < 0) throw std::system_error(errno, std::generic_category(), call);
+  if (result < 0) throw_system_error(errno, call);
   return result;
 }
 

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/log_limit.hpp"
+#include "base/system_error_text.hpp"
 #include "batchrpc/base/error.hpp"
 #include "transport/descriptor.hpp"
 #include "transport/owned_fd.hpp"
@@ -70,18 +71,6 @@ std::string accepted_description(int fd, const Address& own) {
   socklen_t size = sizeof credentials;
   if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) return own.to_string();
   return own.to_string() + " (process " + std::to_string(credentials.pid) + ")";
-}
-
-/// What is short when accept() fails, and what to do.
-std::string shortage(int error) {
-  std::string text = std::strerror(error);
-  if (error == EMFILE) {
-    text += " (this process may have " + std::to_string(AcceptLimits::descriptors()) +
-            "; raise the limit by ulimit -n, or close files and connections)";
-  } else if (error == ENFILE) {
-    text += " (raise the system's limit, fs.file-max, or close files)";
-  }
-  return text;
 }
 
 /// The part of the listener that remains if the listener is destroyed within its own handler.
@@ -181,7 +170,8 @@ class Acceptor : public std::enable_shared_from_this<Acceptor> {
     if (!short_since_) short_since_ = now;
     shortages_.write(log_, LogLevel::warning, now,
                      "cannot accept connections at " + address_.to_string() + ": " +
-                         shortage(error) + ". Until then those who connect are turned away");
+                         system_error_text({error, std::generic_category()}) +
+                         ". Until then those who connect are turned away");
     if (now - *short_since_ >= kLongestShortage) turn_away();
     core->schedule(now + kPauseWithoutDescriptors, [weak = weak_from_this()] {
       if (const auto self = weak.lock()) self->accept();

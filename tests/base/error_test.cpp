@@ -106,6 +106,24 @@ TEST_CASE("A RemoteError tells what was thrown, its type, the node and the funct
   CHECK(error.what() == std::string("lookup on worker1 threw std::out_of_range: index 7"));
 }
 
+TEST_CASE("A standard exception can be caught as what it was where it was thrown") {
+  const auto remote = [](const auto& thrown) {
+    const std::exception_ptr error = std::make_exception_ptr(thrown);
+    return RemoteError(describe(error), type_name(error), "worker1", "f");
+  };
+  CHECK_THROWS_AS(remote(std::invalid_argument("a")).rethrow_original(), std::invalid_argument);
+  CHECK_THROWS_AS(remote(std::out_of_range("a")).rethrow_original(), std::out_of_range);
+  CHECK_THROWS_AS(remote(std::domain_error("a")).rethrow_original(), std::domain_error);
+  CHECK_THROWS_AS(remote(std::length_error("a")).rethrow_original(), std::length_error);
+  CHECK_THROWS_AS(remote(std::logic_error("a")).rethrow_original(), std::logic_error);
+  CHECK_THROWS_AS(remote(std::range_error("a")).rethrow_original(), std::range_error);
+  CHECK_THROWS_AS(remote(std::overflow_error("a")).rethrow_original(), std::overflow_error);
+  CHECK_THROWS_AS(remote(std::underflow_error("a")).rethrow_original(), std::underflow_error);
+  CHECK_THROWS_WITH(remote(std::runtime_error("no disk")).rethrow_original(), "no disk");
+  CHECK_THROWS_AS(remote(42).rethrow_original(), RemoteError);
+  CHECK_THROWS_AS(remote(std::bad_alloc()).rethrow_original(), RemoteError);
+}
+
 TEST_CASE("An error with more text keeps its type and its parts") {
   using detail::copy_error;
   try {

@@ -104,6 +104,10 @@ class BATCHRPC_EXPORT RemoteError : public Error {
   [[nodiscard]] const char* function() const noexcept;
   /// @}
 
+  /// Throws an exception of the type that was thrown, with the same what(), if it is one of
+  /// <stdexcept>, such as std::invalid_argument. Else it throws this error.
+  [[noreturn]] void rethrow_original() const;
+
  private:
   friend std::exception_ptr detail::copy_error(const Error& error, bool may_have_run,
                                                const detail::TextAround& around);

@@ -3,6 +3,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -105,10 +107,24 @@ struct ProfilingOptions {
   const detail::OperatorSource* operators = nullptr;
 };
 
+/// An exception that has left a handler.
+struct HandlerError {
+  std::string_view function{};  ///< the handler's name
+  std::string_view caller{};    ///< the name of the node that has called it
+  std::exception_ptr error{};
+  /// Whether the caller wanted no reply, so that it does not learn of the exception.
+  bool of_notification = false;
+};
+
 /// What is logged, and where.
 struct LogOptions {
   LogLevel level = LogLevel::warning;  ///< the lowest level that is logged
   LogSink sink{};                      ///< null: standard error
+  /// Called for each exception that leaves a handler of this node, on the handler's thread, after
+  /// the caller was answered. It must not block. What it throws is ignored. The log has a warning,
+  /// five at once and then one in 10 s, whether this is set or not. A call that a handler refuses
+  /// by throwing an error of the library, such as Overloaded, is none of these.
+  std::function<void(const HandlerError&)> on_handler_error{};
 };
 
 /// What makes a run of several nodes repeatable, for tests.

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -45,6 +46,10 @@ class BATCHRPC_EXPORT ReplySink {
   /// Whether this is a copy in a child of a fork(), where threads of the parent may have its locks.
   [[nodiscard]] virtual bool is_forked_copy() const noexcept = 0;
   [[nodiscard]] virtual bool is_over(TimePoint deadline) const noexcept = 0;
+  /// Reports an exception that has left a handler. The caller wanted no reply if
+  /// `of_notification`.
+  virtual void handler_threw(std::string_view function, const std::exception_ptr& error,
+                             bool of_notification);
   /// The time for what is remembered of calls.
   [[nodiscard]] virtual TimePoint now() const noexcept;
 };

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,15 +29,41 @@ constexpr auto printed_type() {
   return text.substr(0, text.find_first_of(";]"));
 }
 
-/// Returns the qualified name of a class.
+/// The name of a class without what g++ and clang spell differently: spaces, and the inline
+/// namespace of std::string.
+template <class T>
+struct ClassName {
+  static constexpr std::string_view kPrinted = printed_type<T>();
+  struct Text {
+    std::array<char, kPrinted.size()> letters{};
+    std::size_t size = 0;
+    bool is_plain = true;  // also the names between < and > are
+  };
+  static constexpr Text kText = [] {
+    constexpr std::string_view kInline = "__cxx11::";
+    Text text;
+    for (std::size_t i = 0; i < kPrinted.size(); ++i) {
+      const char letter = kPrinted[i];
+      if (kPrinted.substr(i).starts_with(kInline)) {
+        i += kInline.size() - 1;
+      } else if (letter != ' ') {
+        text.letters[text.size++] = letter;
+        const bool of_arguments =
+            text.size > 1 && (letter == '<' || letter == ',' || letter == '>');
+        text.is_plain = text.is_plain && (of_arguments || is_plain_name({&letter, 1}));
+      }
+    }
+    return text;
+  }();
+};
+
+/// Returns the qualified name of a class, with its template arguments.
 template <class T>
 constexpr std::string_view class_name() {
-  constexpr std::string_view kName = printed_type<T>();
-  static_assert(
-      is_plain_name(kName),
-      "this class has no name that another program could use: give it a name outside of any "
-      "anonymous namespace or template");
-  return kName;
+  static_assert(ClassName<T>::kText.is_plain,
+                "this class has no name that another program could use: give it a name outside of "
+                "any function or anonymous namespace");
+  return {ClassName<T>::kText.letters.data(), ClassName<T>::kText.size};
 }
 
 template <class T>
@@ -109,9 +137,12 @@ struct Creation {
   Future<void> operator()(ObjectId object, Params... arguments) const {
     Promise<void> promise;
     Future<void> future = promise.get_future();
+    const CallContext* const context = CallContext::current();
     create_object(
         object, class_name<T>(), maker,
-        [make = make, ... arguments = std::move(arguments)]() mutable {
+        [make = make, context = context != nullptr ? *context : CallContext(),
+         ... arguments = std::move(arguments)]() mutable {
+          const ContextScope scope(context);
           return make(std::move(arguments)...);
         },
         [promise = std::move(promise)](Result<void> result) mutable {

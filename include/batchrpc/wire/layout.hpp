@@ -3,7 +3,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 
 /// Computes the offsets of a struct's fields at compile time, as the Cap'n Proto compiler does for
 /// fields in the order of their ordinals (NodeTranslator::StructLayout). So a printed schema has
@@ -100,11 +99,12 @@ class DataSection {
   std::uint32_t words_ = 0;
 };
 
-/// Writes the offsets of the fields in `slots` to `offsets`, which has the same length.
-constexpr StructSize place_fields(std::span<const Slot> slots, std::span<std::uint32_t> offsets) {
+/// Writes the offsets of the `count` fields in `slots` to `offsets`. Not with std::span, which is
+/// no constant expression under _GLIBCXX_DEBUG.
+constexpr StructSize place_fields(const Slot* slots, std::uint32_t* offsets, std::size_t count) {
   DataSection data;
   std::uint32_t pointers = 0;
-  for (std::size_t i = 0; i < slots.size(); ++i) {
+  for (std::size_t i = 0; i < count; ++i) {
     if (slots[i] == Slot::pointer) {
       offsets[i] = pointers++;
     } else if (slots[i] != Slot::none) {
@@ -117,7 +117,7 @@ constexpr StructSize place_fields(std::span<const Slot> slots, std::span<std::ui
 template <std::size_t N>
 constexpr StructLayout<N> struct_layout(const std::array<Slot, N>& slots) {
   StructLayout<N> layout;
-  layout.size = place_fields(slots, layout.offsets);
+  layout.size = place_fields(slots.data(), layout.offsets.data(), N);
   return layout;
 }
 
