@@ -111,7 +111,7 @@ struct ProfilingOptions {
 struct HandlerError {
   std::string_view function{};  ///< the handler's name
   std::string_view caller{};    ///< the name of the node that has called it
-  std::exception_ptr error{};
+  std::exception_ptr error{};   ///< what was thrown
   /// Whether the caller wanted no reply, so that it does not learn of the exception.
   bool of_notification = false;
 };
