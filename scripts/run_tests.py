@@ -10,8 +10,9 @@ BUILD      the build folder, for example build/release
 --timeout  seconds an executable may take (default: 900)
 
 Two executables run at a time on two processors, and two halves of those that take longest. Those that start
-processes or measure real time run beside one other of that kind at most. A test case of theirs that fails is run once more, alone, at the end, and is named. Tests that are no
-Catch2 executables (Python tests, programs that must not compile) run by ctest as one of the jobs.
+processes or measure real time run beside one other of that kind at most. A test case of theirs that fails is run
+once more, alone, at the end, and is named. Tests that are no Catch2 executables (Python tests, programs that must not
+compile) run by ctest as one of the jobs.
 ctest itself, with one process for each test case, stays for people: `ctest --preset release`.
 
 At the end it prints the ten slowest executables and test cases, a line "left out: <test> (<what is missing>)"

@@ -1,5 +1,4 @@
 #include <csignal>
-#include <exception>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -12,6 +11,7 @@
 #include "call_benchmark/report.hpp"
 #include "call_benchmark/rounds.hpp"
 #include "call_benchmark/strangers.hpp"
+#include "common/command_line.hpp"
 #include "common/interrupt.hpp"
 
 namespace call_benchmark {
@@ -40,7 +40,7 @@ nlohmann::json measure(const Options& options, Interrupt& interrupt) {
   return entries;
 }
 
-int run(int argc, char** argv) {
+int run(int argc, const char* const* argv) {
   std::optional<Options> options;
   try {
     options = parse_options(argc, argv);
@@ -68,10 +68,5 @@ int run(int argc, char** argv) {
 }  // namespace call_benchmark
 
 int main(int argc, char** argv) {
-  try {
-    return call_benchmark::run(argc, argv);
-  } catch (const std::exception& error) {
-    std::cerr << "call_benchmark: " << error.what() << "\n";
-    return 1;
-  }
+  return batchrpc_examples::run_program("call_benchmark", &call_benchmark::run, argc, argv);
 }

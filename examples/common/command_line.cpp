@@ -1,14 +1,21 @@
 #include "common/command_line.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <exception>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <stdexcept>
+#include <string_view>
+#include <vector>
 
 #include "batchrpc/base/error.hpp"
 #include "common/interrupt.hpp"
@@ -32,10 +39,46 @@ bool parse_command_line(CLI::App& app, int argc, const char* const* argv,
   }
 }
 
+namespace {
+
+// Where "--json /dev/stdout" is among the arguments, a report is to be alone on standard output.
+// Sends what else is printed to standard error, and replaces the path.
+std::vector<std::string> with_report_alone(int argc, const char* const* argv) {
+  constexpr std::string_view kOption = "--json";
+  constexpr std::string_view kPath = "/dev/stdout";
+  std::vector<std::string> arguments(argv, argv + argc);
+  for (std::size_t i = 1; i < arguments.size(); ++i) {
+    const bool is_value = arguments[i] == kPath && arguments[i - 1] == kOption;
+    if (!is_value && arguments[i] != std::string(kOption) + "=" + std::string(kPath)) continue;
+    const int report = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    if (report < 0 || ::dup2(STDERR_FILENO, STDOUT_FILENO) < 0) break;
+    arguments[i].replace(arguments[i].size() - kPath.size(), kPath.size(),
+                         "/dev/fd/" + std::to_string(report));
+  }
+  return arguments;
+}
+
+int run_with(const std::vector<std::string>& arguments,
+             int (*run)(int argc, const char* const* argv)) {
+  std::vector<const char*> pointers;
+  for (const std::string& argument : arguments)
+    pointers.push_back(argument.c_str());
+  pointers.push_back(nullptr);
+  const int code = run(static_cast<int>(arguments.size()), pointers.data());
+  errno = 0;
+  std::cout.flush();
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0 || !std::cout)
+    throw std::runtime_error(std::string("not all of the output could be written: ") +
+                             (errno != 0 ? std::strerror(errno) : "standard output is closed"));
+  return code;
+}
+
+}  // namespace
+
 int run_program(const std::string& name, int (*run)(int argc, const char* const* argv), int argc,
                 const char* const* argv) {
   try {
-    return run(argc, argv);
+    return run_with(with_report_alone(argc, argv), run);
   } catch (const UsageError& error) {
     std::cerr << name << ": " << error.what() << std::endl;
     return 2;

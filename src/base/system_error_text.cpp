@@ -30,7 +30,7 @@ std::string system_error_text(const std::error_code& error) {
 void throw_system_error(int error, const std::string& call) {
   const std::error_code code(error, std::generic_category());
   if (code == std::errc::too_many_files_open || code == std::errc::too_many_files_open_in_system)
-    throw Overloaded("cannot start a node (" + call + "): " + system_error_text(code));
+    throw Overloaded("cannot start an event loop (" + call + "): " + system_error_text(code));
   throw std::system_error(code, call);
 }
 

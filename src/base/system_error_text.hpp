@@ -14,7 +14,7 @@ namespace batchrpc {
 [[nodiscard]] std::string system_error_text(const std::error_code& error);
 
 /// Throws Overloaded if a call of the system found no descriptor left, else std::system_error. For
-/// what a node needs to start.
+/// what an event loop needs to start.
 [[noreturn]] void throw_system_error(int error, const std::string& call);
 
 }  // namespace batchrpc

@@ -127,11 +127,27 @@ void RunningCall::reply(Encoder& encoder) {
   end();
 }
 
+namespace {
+
+// The error itself, or the one because of which what was to be called did not begin.
+std::exception_ptr cause_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const DidNotRun& other) {
+    return other.error;
+  } catch (...) {
+    return error;
+  }
+}
+
+}  // namespace
+
 void RunningCall::fail(const std::exception_ptr& error, bool began) {
   if (sink_ == nullptr) return;
   if (began) arguments_->charge.release();
   if (cancelled()) {
     if (counters_ != nullptr) counters_->failed(ErrorCode::cancelled);
+    if (began && cause_of(error) == error) report_thrown(error);
   } else if (wants_reply_) {
     try {
       send_error(error, began);
@@ -140,7 +156,8 @@ void RunningCall::fail(const std::exception_ptr& error, bool began) {
     }
   } else {
     if (CallRecording* const record = recording()) record->finish(kind_of(error));
-    count_error(error, began, 0);
+    const std::exception_ptr cause = cause_of(error);
+    count_error(cause, began && cause == error, 0);
   }
   end();
 }
@@ -158,10 +175,18 @@ void RunningCall::count_error(const std::exception_ptr& error, bool began,
                                   .function = counters_->name,
                                   .peer = context_.caller().name,
                                   .text = describe(error)});
-    if (began && code == ErrorCode::remote_error)
-      sink_->handler_threw(counters_->name, error, !wants_reply_);
-  } catch (const std::bad_alloc&) {  // it is not stored, or not reported
-    return;
+  } catch (const std::bad_alloc&) {  // NOLINT: it is not stored
+  }
+  if (began) report_thrown(error);
+}
+
+// Reports an exception of the function, unless that is an error by which it refuses the call.
+void RunningCall::report_thrown(const std::exception_ptr& error) noexcept {
+  if (counters_ == nullptr || sink_->is_forked_copy()) return;
+  if (wire::code_on_wire(error, true) != ErrorCode::remote_error) return;
+  try {
+    sink_->handler_threw(counters_->name, error, !wants_reply_);
+  } catch (const std::bad_alloc&) {  // NOLINT: it is not reported
   }
 }
 

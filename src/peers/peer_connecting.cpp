@@ -311,7 +311,7 @@ std::shared_ptr<Session> PeerTable::connect_to(const Address& address) {
         if (stream) {
           waiting->start(std::move(stream), false);
         } else {
-          waiting->on_closed(error.message(), false);
+          waiting->on_closed(system_error_text(error), false);
         }
       });
   return session;

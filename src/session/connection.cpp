@@ -117,7 +117,7 @@ void Connection::take_turn(bool goes_on) {
         more = read_once(round);
         if (more) round.turn.look();
       }
-    } catch (const std::exception& bad) {  // BadMessage, or no memory for the size that it declares
+    } catch (const std::exception& bad) {  // BadMessage, or no memory
       if (round.is_over()) return;
       if (!round.frame().empty()) offence_ = "; " + first_bytes_text(round.frame());
       fail(bad.what(), true);

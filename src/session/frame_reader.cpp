@@ -38,6 +38,7 @@ void FrameReader::reset() {
   direct_rest_ = {};
   direct_skip_ = 0;
   large_frame_ = {};
+  dropped_ = {};
 }
 
 std::span<const std::span<std::byte>> FrameReader::buffers(Round& round) {
@@ -48,7 +49,7 @@ std::span<const std::span<std::byte>> FrameReader::buffers(Round& round) {
     round.buffers_[count++] = buffer;
     round.offered_ += buffer.size();
   };
-  if (direct_ == Direct::dropped) {
+  if (direct_ == Direct::dropped_chunk || direct_ == Direct::dropped_frame) {
     // Only these bytes, so that the next frame begins at the start of the buffer.
     add(round.scratch_.first(std::min<std::uint64_t>(round.scratch_.size(), direct_skip_)));
     return std::span(round.buffers_).first(count);
@@ -77,9 +78,8 @@ inline void FrameReader::consume_all(Round& round) {
 
 bool FrameReader::take(Round& round, std::size_t bytes) {
   const bool full = bytes == round.offered_;
-  if (direct_ == Direct::dropped) {
-    direct_skip_ -= bytes;
-    if (direct_skip_ == 0) direct_ = Direct::none;
+  if (direct_ == Direct::dropped_chunk || direct_ == Direct::dropped_frame) {
+    skip(round.scratch_.first(bytes), round);
     return full;
   }
   const std::size_t direct = std::min(bytes, direct_rest_.size());
@@ -159,9 +159,10 @@ bool FrameReader::consume_large(std::size_t bytes, Round& round) {
     throw BadMessage("a large frame must not have inline payloads or be a chunk");
   }
   large_frame_bytes_ = bytes;
+  sizes_ = wire::place_of_sizes(envelope, bytes / sizeof(Word));
   direct_rest_ = {};
   if (bytes > limits_.frame_bytes) {
-    drop_large_frame(bytes, false, round);
+    drop_large_frame({}, false, round);
   } else {
     direct_ = Direct::frame;
     fill_large_frame(round);
@@ -169,9 +170,9 @@ bool FrameReader::consume_large(std::size_t bytes, Round& round) {
   return direct_ == Direct::none;
 }
 
-// Has the `left` bytes of a large frame dropped that were not consumed. Throws BadMessage unless it
-// is a call or a reply, whose caller can learn that it is lost.
-void FrameReader::drop_large_frame(std::size_t left, bool no_memory, Round& round) {
+// Has the rest of a large frame dropped, of which `kept` has come. Throws BadMessage unless it is a
+// call or a reply, whose caller can learn that it is lost.
+void FrameReader::drop_large_frame(std::span<const std::byte> kept, bool no_memory, Round& round) {
   using wire::FrameKind;
   const FrameKind kind = direct_header_.kind;
   if (kind != FrameKind::call && kind != FrameKind::result && kind != FrameKind::error) {
@@ -180,17 +181,44 @@ void FrameReader::drop_large_frame(std::size_t left, bool no_memory, Round& roun
     throw BadMessage(what + " is larger than the limit of " + std::to_string(limits_.frame_bytes) +
                      " (NodeOptions::limits.max_frame_bytes), and is neither a call nor a reply");
   }
+  dropped_ = {.header = direct_header_, .bytes = large_frame_bytes_, .no_memory = no_memory};
+  dropped_.payload_sizes.resize(kind == FrameKind::error ? 0 : sizes_.count);
+  dropped_bytes_ = 0;
+  note_sizes(kept);
   large_frame_ = {};
-  drop(left, round);
-  round.sink_.on_dropped_frame(direct_header_, large_frame_bytes_, no_memory);
+  drop(large_frame_bytes_ - dropped_bytes_, Direct::dropped_frame, round);
 }
 
 // Drops the next `bytes` bytes: those that were read, and the others as they come.
-void FrameReader::drop(std::uint64_t bytes, Round& round) {
-  const std::size_t there = std::min<std::uint64_t>(bytes, round.rest_.size());
-  round.rest_ = round.rest_.subspan(there);
-  direct_skip_ = bytes - there;
-  direct_ = direct_skip_ > 0 ? Direct::dropped : Direct::none;
+void FrameReader::drop(std::uint64_t bytes, Direct what, Round& round) {
+  direct_ = what;
+  direct_skip_ = bytes;
+  const auto there = round.rest_.first(std::min<std::uint64_t>(bytes, round.rest_.size()));
+  round.rest_ = round.rest_.subspan(there.size());
+  skip(there, round);
+}
+
+void FrameReader::skip(std::span<const std::byte> bytes, Round& round) {
+  if (direct_ == Direct::dropped_frame) note_sizes(bytes);
+  direct_skip_ -= bytes.size();
+  if (direct_skip_ > 0) return;
+  if (std::exchange(direct_, Direct::none) != Direct::dropped_frame) return;
+  const DroppedFrame dropped = std::exchange(dropped_, {});  // the sink may read on
+  round.sink_.on_dropped_frame(dropped);
+}
+
+// Takes what these next bytes of a dropped frame have of the list of payload sizes.
+void FrameReader::note_sizes(std::span<const std::byte> bytes) {
+  const std::size_t list = sizes_.begin * sizeof(Word);
+  const std::size_t end = list + dropped_.payload_sizes.size() * sizeof(Word);
+  const std::size_t from = std::clamp(list, dropped_bytes_, dropped_bytes_ + bytes.size());
+  const std::size_t to = std::clamp(end, from, dropped_bytes_ + bytes.size());
+  if (to > from) {
+    auto* const sizes = reinterpret_cast<std::byte*>(dropped_.payload_sizes.data());
+    std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(from - dropped_bytes_), to - from,
+                sizes + (from - list));
+  }
+  dropped_bytes_ += bytes.size();
 }
 
 // Takes more of the large frame from the unread bytes. Its memory grows with what has come: a peer
@@ -202,7 +230,7 @@ void FrameReader::fill_large_frame(Round& round) {
     try {
       large_frame_.grow(have, have + std::max<std::size_t>(there, 1), large_frame_bytes_);
     } catch (const std::bad_alloc&) {
-      return drop_large_frame(large_frame_bytes_ - have, true, round);
+      return drop_large_frame({large_frame_.data(), have}, true, round);
     }
     const std::span memory(large_frame_.data(), large_frame_.capacity());
     std::copy_n(round.rest_.begin(), there, memory.begin() + static_cast<std::ptrdiff_t>(have));
@@ -217,7 +245,8 @@ void FrameReader::begin_chunk(const wire::FrameHeader& header, Round& round) {
   const std::span<std::byte> target = round.sink_.chunk_target(header);
   if (round.is_over()) return;
   if (target.empty()) {
-    return drop(wire::padded(header.value), round);
+    drop(wire::padded(header.value), Direct::dropped_chunk, round);
+    return round.sink_.on_dropped_chunk();
   }
   direct_header_ = header;
   direct_ = Direct::chunk;

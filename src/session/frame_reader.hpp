@@ -85,12 +85,18 @@ class FrameReader {
   void go_on(Round& round, std::span<const std::byte> unread);
 
  private:
+  // Bytes that bypass the scratch buffer and go directly to their place: those of a chunk or of a
+  // large frame.
+  enum class Direct : std::uint8_t { none, chunk, dropped_chunk, frame, dropped_frame };
+
   void consume_all(Round& round);
   bool consume(Round& round);
   bool consume_large(std::size_t bytes, Round& round);
   void fill_large_frame(Round& round);
-  void drop_large_frame(std::size_t left, bool no_memory, Round& round);
-  void drop(std::uint64_t bytes, Round& round);
+  void drop_large_frame(std::span<const std::byte> kept, bool no_memory, Round& round);
+  void drop(std::uint64_t bytes, Direct what, Round& round);
+  void skip(std::span<const std::byte> bytes, Round& round);
+  void note_sizes(std::span<const std::byte> bytes);
   void begin_chunk(const wire::FrameHeader& header, Round& round);
   void finish_direct(Round& round);
   void deliver(const wire::FrameView& frame, std::span<const std::byte> payloads, Round& round);
@@ -104,15 +110,15 @@ class FrameReader {
   // The part of an incomplete frame that has been read.
   std::vector<std::byte> partial_;
 
-  // Bytes that bypass the scratch buffer and go directly to their place: those of a chunk or of a
-  // large frame.
-  enum class Direct : std::uint8_t { none, chunk, dropped, frame };
   Direct direct_ = Direct::none;
   std::span<std::byte> direct_rest_;
   std::uint64_t direct_skip_ = 0;    // padding behind them, or all that is dropped
   wire::FrameHeader direct_header_;  // of that chunk or frame
   GrowingBytes large_frame_;
   std::size_t large_frame_bytes_ = 0;  // of the whole frame, as announced
+  wire::PayloadSizes sizes_;           // where it lists them
+  DroppedFrame dropped_;               // the large frame, if it is dropped
+  std::size_t dropped_bytes_ = 0;      // those of it that have come
 };
 
 }  // namespace batchrpc

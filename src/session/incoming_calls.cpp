@@ -84,15 +84,19 @@ void IncomingCalls::take(const wire::FrameView& frame, std::vector<Bytes>& paylo
       const auto bytes =
           detail::bytes_of_kept_call(frame.words.size_bytes(), bytes_of(payloads), payloads.size());
       if (refuses(function, frame, bytes)) return;
-      detail::own_payloads(payloads);
       detail::ByteCharge charge(budget_.of(function.of_program));
       charge.set(bytes);
-      order_.append(*key, frame.header.id,
-                    {.words = {frame.words.begin(), frame.words.end()},
-                     .payloads = std::move(payloads),
-                     .deadline = deadline_of(frame),
-                     .kept = {},
-                     .charge = std::move(charge)});
+      try {
+        detail::own_payloads(payloads);
+        order_.append(*key, frame.header.id,
+                      {.words = {frame.words.begin(), frame.words.end()},
+                       .payloads = std::move(payloads),
+                       .deadline = deadline_of(frame),
+                       .kept = {},
+                       .charge = std::move(charge)});
+      } catch (const std::bad_alloc&) {
+        return refuse_untaken(frame.header, frame.words.size_bytes(), {NotTaken::memory, bytes});
+      }
       const std::uint64_t limit = link_->options().limits.max_payload_bytes;
       if (order_.waiting_bytes() > limit) {
         throw BadMessage(std::to_string(order_.waiting_bytes()) +
@@ -112,7 +116,7 @@ void IncomingCalls::expect(const wire::FrameView& frame, PayloadAssembler& assem
   const std::uint64_t bytes = PayloadAssembler::size_of(frame);
   if (assembler.is_too_large(frame)) {
     assembler.refuse(frame);
-    return refuse_untaken(frame.header, bytes, NotTaken::payloads);
+    return refuse_untaken(frame.header, frame.words.size_bytes(), {NotTaken::payloads, bytes});
   }
   const auto kept =
       detail::bytes_of_kept_call(frame.words.size_bytes(), bytes, frame.payload_sizes.size());
@@ -120,14 +124,18 @@ void IncomingCalls::expect(const wire::FrameView& frame, PayloadAssembler& assem
   // them meanwhile.
   if (refuses_for_memory(function, frame, kept)) {
     assembler.refuse(frame);
-    // The sender of a notification learns of no refusal, and must not wait for ever.
-    if ((frame.header.flags & wire::kNoReply) != 0) send_credit(id, wire::kAllCredit);
+    if ((frame.header.flags & wire::kNoReply) != 0) let_drop(id);
     return;
   }
   const auto deadline = deadline_of(frame);
   detail::ByteCharge charge(budget_.of(function.of_program));
   charge.set(kept);
-  assembler.begin(frame, deadline, nullptr, std::move(charge));
+  try {
+    assembler.begin(frame, deadline, nullptr, std::move(charge));
+  } catch (const std::bad_alloc&) {
+    assembler.refuse(frame);
+    return refuse_untaken(frame.header, frame.words.size_bytes(), {NotTaken::memory, kept});
+  }
   if (const auto key = ordering_key_of(function, frame)) order_.reserve(*key, id);
   auto gate = std::make_shared<FlowControl>(weak_from_this(), id, bytes);
   detail::ReceivePlan plan = announce(function, frame, deadline, gate);

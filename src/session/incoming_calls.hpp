@@ -50,7 +50,7 @@ class IncomingCalls final : public detail::ReplySink,
   void expect(const wire::FrameView& frame, PayloadAssembler& assembler);
   /// Takes the call after its payloads have come.
   void take_whole(PayloadAssembler::Whole call);
-  /// Answers a call that is not taken, of `bytes` bytes. Throws BadMessage.
+  /// Answers a call that is not taken, of which `bytes` have come. Throws BadMessage.
   void refuse_untaken(const wire::FrameHeader& call, std::uint64_t bytes, NotTaken why);
   /// Drops the call: its payloads will never come.
   void give_up(const PayloadAssembler::Whole& call);
@@ -109,6 +109,7 @@ class IncomingCalls final : public detail::ReplySink,
   [[nodiscard]] bool refuses_for_replies(const CalledFunction& function,
                                          const wire::FrameView& frame);
   void note_unread(std::uint64_t bytes);
+  void let_drop(std::uint64_t notification);
   std::uint64_t refuse(const CalledFunction& function, const wire::FrameView& frame,
                        const std::string& why);
   std::uint64_t refuse(const CalledFunction& function, const wire::FrameHeader& call,

@@ -106,13 +106,19 @@ std::uint64_t IncomingCalls::refuse(const CalledFunction& function, const wire::
 void IncomingCalls::refuse_untaken(const wire::FrameHeader& call, std::uint64_t bytes,
                                    NotTaken why) {
   const CalledFunction& function = function_of(call);
-  const auto error = not_taken_error(why, not_run(function), bytes, link_->options(), false);
+  const auto error = not_taken_error(why, not_run(function), link_->options(), false);
   if ((call.flags & wire::kNoReply) != 0) {
     if (!function.of_program) throw BadMessage(describe(error));  // others rely on it
-    // The sender of a notification learns of no refusal, and must not wait for ever.
-    send_credit(call.id, wire::kAllCredit);
+    let_drop(call.id);
   }
   note_unread(refuse(function, call, bytes, error));
+}
+
+// Has the sender of a notification send the payloads that are dropped: it learns of no refusal, and
+// must not wait for ever.
+void IncomingCalls::let_drop(std::uint64_t notification) {
+  send_credit(notification, wire::kAllCredit);
+  note_unread(wire::kEnvelopeWords * sizeof(Word));
 }
 
 }  // namespace batchrpc

@@ -10,8 +10,7 @@ struct LogLimits {
   LogLimit no_hello;               ///< connections that ended before a hello
   LogLimit handler_errors;         ///< exceptions that have left handlers
   LogLimit refused_calls;          ///< calls of functions that their caller may not call
-  LogLimit dropped_notifications;  ///< notifications for which no function of that name and
-                                   ///< signature exists
+  LogLimit dropped_notifications;  ///< notifications that this node cannot take or run
 };
 
 /// The log limits of a peer, whose connection may break again and again. Several lines may belong

@@ -4,16 +4,16 @@
 
 namespace batchrpc {
 
-std::exception_ptr not_taken_error(NotTaken why, const std::string& what, std::uint64_t bytes,
+std::exception_ptr not_taken_error(NotTaken why, const std::string& what,
                                    const NodeOptions& receiver, bool may_have_run) {
-  const std::string size = std::to_string(bytes) + " bytes";
-  if (why == NotTaken::memory) {
+  const std::string size = std::to_string(why.bytes) + " bytes";
+  if (why.reason == NotTaken::memory) {
     return make_error(
         ErrorCode::overloaded,
         what + ": " + receiver.name + " has no memory for its " + size + "; send less at once",
         may_have_run);
   }
-  const bool of_frame = why == NotTaken::frame;
+  const bool of_frame = why.reason == NotTaken::frame;
   const std::uint64_t limit =
       of_frame ? receiver.limits.max_frame_bytes : receiver.limits.max_payload_bytes;
   return make_error(ErrorCode::invalid_argument,

@@ -52,7 +52,7 @@ class OutgoingCalls final : public detail::Submitter,
   /// A reply has come as a whole. On the loop.
   void take_result(const wire::FrameView& frame, std::vector<Bytes>& payloads);
   void take_error(const wire::FrameView& frame);
-  /// The reply to a call, of `bytes` bytes, is dropped: fails the call. On the loop.
+  /// The reply to a call is dropped, of which `bytes` have come: fails the call. On the loop.
   void lose_reply(std::uint64_t call, std::uint64_t bytes, NotTaken why);
   /// Where the caller wants the payloads of a result, which follow; null: anywhere. Nothing: the
   /// call has ended, and nobody wants them. On the loop.

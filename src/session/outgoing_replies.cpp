@@ -81,8 +81,7 @@ void OutgoingCalls::lose_reply(std::uint64_t id, std::uint64_t bytes, NotTaken w
   const std::string what =
       "the reply of '" + diagnostics->function + "' on " + link_->peer_name() + " was dropped";
   fail(call->handler, call->function, call->probe(),
-       not_taken_error(why, what, bytes, link_->options(), true), std::move(diagnostics),
-       Guarantee::none);
+       not_taken_error(why, what, link_->options(), true), std::move(diagnostics), Guarantee::none);
   keep_pace();
 }
 

@@ -20,9 +20,9 @@ constexpr std::size_t kMostRefused = std::size_t{1} << 18;
 
 }  // namespace
 
-std::uint64_t PayloadAssembler::size_of(const wire::FrameView& frame) noexcept {
+std::uint64_t PayloadAssembler::sum_of(std::span<const std::uint64_t> sizes) noexcept {
   std::uint64_t total = 0;
-  for (const std::uint64_t size : frame.payload_sizes)
+  for (const std::uint64_t size : sizes)
     total += std::min(size, ~total);
   return total;
 }
@@ -30,47 +30,52 @@ std::uint64_t PayloadAssembler::size_of(const wire::FrameView& frame) noexcept {
 void PayloadAssembler::begin(const wire::FrameView& frame, std::optional<TimePoint> deadline,
                              std::shared_ptr<detail::PayloadTarget> target,
                              detail::ByteCharge charge) {
-  const std::uint64_t total = size_of(frame);
   const bool of_reply = frame.header.kind == wire::FrameKind::result;
-  if (!of_reply && refused_.contains(frame.header.id)) {
+  const Key key{frame.header.id, of_reply};
+  if (assemblies_.contains(key) || (!of_reply && refused_.contains(frame.header.id))) {
     throw BadMessage("two calls have the same id");
   }
-  const auto [at, added] = assemblies_.try_emplace(Key{frame.header.id, of_reply});
-  if (!added) throw BadMessage("two calls have the same id");
-  Assembly& assembly = at->second;
+  Assembly assembly;
   assembly.whole.words.assign(frame.words.begin(), frame.words.end());
   assembly.whole.payloads.resize(frame.payload_sizes.size());
   assembly.whole.deadline = deadline;
   assembly.whole.charge = std::move(charge);
   assembly.target = std::move(target);
-  assembly.missing = total;
+  assembly.missing = size_of(frame);
   assembly.payloads.reserve(frame.payload_sizes.size());
   for (const std::uint64_t size : frame.payload_sizes)
     assembly.payloads.push_back({.size = size});
+  assemblies_.emplace(key, std::move(assembly));
 }
 
-void PayloadAssembler::refuse(const wire::FrameView& frame) {
-  const std::uint64_t total = size_of(frame);
-  const std::uint64_t id = frame.header.id;
-  if (assemblies_.contains(Key{id, false}) || !refused_.try_emplace(id, total).second) {
+void PayloadAssembler::refuse(std::uint64_t call, std::span<const std::uint64_t> sizes) {
+  const std::uint64_t total = sum_of(sizes);
+  if (assemblies_.contains(Key{call, false}) || refused_.contains(call)) {
     throw BadMessage("two calls have the same id");
   }
-  if (refused_.size() > kMostRefused) {
-    throw BadMessage("the payloads of " + std::to_string(refused_.size()) +
-                     " calls that were refused are still coming in; its sender must send a cancel "
-                     "in place of the rest");
-  }
+  if (total > 0) refused_.emplace(call, total);
+  check_refused();
 }
 
 std::optional<PayloadAssembler::Whole> PayloadAssembler::refuse_rest(
     const wire::FrameHeader& chunk) {
   const auto at = assemblies_.find(key_of(chunk));
   if (at == assemblies_.end()) return std::nullopt;
-  Whole whole = std::move(at->second.whole);
-  const std::uint64_t missing = at->second.missing;
+  Assembly& assembly = at->second;
+  if (assembly.missing > 0 && (chunk.flags & wire::kOfReply) == 0) {
+    refused_.emplace(chunk.id, assembly.missing);
+    check_refused();
+  }
+  Whole whole = std::move(assembly.whole);
   assemblies_.erase(at);
-  if (missing > 0 && (chunk.flags & wire::kOfReply) == 0) refused_.emplace(chunk.id, missing);
   return whole;
+}
+
+void PayloadAssembler::check_refused() const {
+  if (refused_.size() <= kMostRefused) return;
+  throw BadMessage("the payloads of " + std::to_string(refused_.size()) +
+                   " calls that were refused are still coming in; its sender must send a cancel "
+                   "in place of the rest");
 }
 
 void PayloadAssembler::receive(std::uint64_t call, detail::ReceivePlan receive_plan,

@@ -39,7 +39,9 @@ class PayloadAssembler {
   };
 
   /// Returns the bytes of all payloads of a frame; the largest number, if they are more.
-  [[nodiscard]] static std::uint64_t size_of(const wire::FrameView& frame) noexcept;
+  [[nodiscard]] static std::uint64_t size_of(const wire::FrameView& frame) noexcept {
+    return sum_of(frame.payload_sizes);
+  }
   [[nodiscard]] bool is_too_large(const wire::FrameView& frame) const noexcept {
     return size_of(frame) > limit_;
   }
@@ -48,7 +50,10 @@ class PayloadAssembler {
   void begin(const wire::FrameView& frame, std::optional<TimePoint> deadline,
              std::shared_ptr<detail::PayloadTarget> target, detail::ByteCharge charge = {});
   /// Drops the payloads of a call that is refused, until all have come. Throws BadMessage.
-  void refuse(const wire::FrameView& frame);
+  /// @{
+  void refuse(const wire::FrameView& frame) { refuse(frame.header.id, frame.payload_sizes); }
+  void refuse(std::uint64_t call, std::span<const std::uint64_t> sizes);
+  /// @}
   /// Drops the rest of a call or reply whose chunk cannot be kept. Returns its received part, or
   /// nothing if it is not coming in.
   [[nodiscard]] std::optional<Whole> refuse_rest(const wire::FrameHeader& chunk);
@@ -91,12 +96,14 @@ class PayloadAssembler {
     bool waits = false;  // until the gate is found open
   };
 
+  [[nodiscard]] static std::uint64_t sum_of(std::span<const std::uint64_t> sizes) noexcept;
   [[nodiscard]] static Key key_of(const wire::FrameHeader& chunk) noexcept {
     return {chunk.id, (chunk.flags & wire::kOfReply) != 0};
   }
   std::byte* memory_of(Assembly& assembly, std::size_t index);
   void settle(Assembly& assembly, std::uint64_t enough);
   void drop_refused(const wire::FrameHeader& chunk);
+  void check_refused() const;
 
   const std::uint64_t limit_;
   const std::shared_ptr<PayloadMemory> memory_;

@@ -146,8 +146,8 @@ void Session::handle_cancel(std::uint64_t call) {
 // Makes room for the payloads of a result. They go to the memory that the caller has chosen.
 void Session::expect_result(const wire::FrameView& frame) {
   if (assembler_.is_too_large(frame)) {
-    return outgoing_->lose_reply(frame.header.id, PayloadAssembler::size_of(frame),
-                                 NotTaken::payloads);
+    return outgoing_->lose_reply(frame.header.id, frame.words.size_bytes(),
+                                 {NotTaken::payloads, PayloadAssembler::size_of(frame)});
   }
   auto target = outgoing_->target_of_result(frame.header.id);
   if (target) assembler_.begin(frame, std::nullopt, *std::move(target));  // else chunks are dropped
@@ -160,11 +160,18 @@ std::span<std::byte> Session::chunk_target(const wire::FrameHeader& chunk) {
   try {
     room = assembler_.room_for(chunk);
   } catch (const std::bad_alloc&) {
-    drop_rest(chunk);
+    without_memory_ = assembler_.refuse_rest(chunk);
     room = assembler_.room_for(chunk);
   }
   if (room.empty()) count_received(chunk.value);  // it is dropped, whether it comes or not
   return room;
+}
+
+void Session::on_dropped_chunk() {
+  if (!without_memory_) return;
+  auto dropped = *std::move(without_memory_);
+  without_memory_.reset();
+  report_without_memory(std::move(dropped));
 }
 
 void Session::on_chunk(const wire::FrameHeader& chunk) {
@@ -173,7 +180,8 @@ void Session::on_chunk(const wire::FrameHeader& chunk) {
   try {
     whole = assembler_.finish(chunk);
   } catch (const std::bad_alloc&) {
-    return drop_rest(chunk);
+    if (auto dropped = assembler_.refuse_rest(chunk)) report_without_memory(*std::move(dropped));
+    return;
   }
   if (!whole) return;
   const wire::FrameView frame = wire::parse_frame(whole->words);
@@ -184,30 +192,26 @@ void Session::on_chunk(const wire::FrameHeader& chunk) {
   }
 }
 
-// There is no memory for a chunk: its call fails, and the rest of it is dropped.
-void Session::drop_rest(const wire::FrameHeader& chunk) {
-  auto dropped = assembler_.refuse_rest(chunk);
-  if (!dropped) return;
-  dropped->payloads.clear();
-  const wire::FrameView frame = wire::parse_frame(dropped->words);
-  const std::uint64_t bytes = PayloadAssembler::size_of(frame);
+// Fails a call for whose payloads there was no memory. The rest of them is dropped.
+void Session::report_without_memory(PayloadAssembler::Whole dropped) {
+  dropped.payloads.clear();
+  const wire::FrameView frame = wire::parse_frame(dropped.words);
+  const NotTaken why{NotTaken::memory, PayloadAssembler::size_of(frame)};
   if (frame.header.kind == wire::FrameKind::result)
-    return outgoing_->lose_reply(frame.header.id, bytes, NotTaken::memory);
-  incoming_->refuse_untaken(frame.header, bytes, NotTaken::memory);
-  incoming_->give_up(*dropped);
+    return outgoing_->lose_reply(frame.header.id, frame.words.size_bytes(), why);
+  incoming_->refuse_untaken(frame.header, frame.words.size_bytes(), why);
+  incoming_->give_up(dropped);
 }
 
-void Session::on_dropped_frame(const wire::FrameHeader& frame, std::uint64_t bytes,
-                               bool no_memory) {
-  if (!is_attached()) throw BadMessage("a call came before the hello");
-  note_acknowledged(frame);
-  count_received(bytes);
-  const NotTaken why = no_memory ? NotTaken::memory : NotTaken::frame;
-  if (frame.kind == wire::FrameKind::call) {
-    incoming_->refuse_untaken(frame, bytes, why);
-  } else {
-    outgoing_->lose_reply(frame.id, bytes, why);
-  }
+void Session::on_dropped_frame(const DroppedFrame& frame) {
+  if (!is_attached()) throw BadMessage("a large frame came before the hello");
+  note_acknowledged(frame.header);
+  count_received(frame.bytes);
+  const NotTaken why{frame.no_memory ? NotTaken::memory : NotTaken::frame, frame.bytes};
+  if (frame.header.kind != wire::FrameKind::call)
+    return outgoing_->lose_reply(frame.header.id, frame.bytes, why);
+  assembler_.refuse(frame.header.id, frame.payload_sizes);
+  incoming_->refuse_untaken(frame.header, frame.bytes, why);
 }
 
 int Session::tick() {

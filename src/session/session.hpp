@@ -95,9 +95,9 @@ class Session final : public FrameSink, public std::enable_shared_from_this<Sess
   [[nodiscard]] bool is_behind() const;
 
   void on_frame(const wire::FrameView& frame, std::vector<Bytes>& inline_payloads) override;
-  void on_dropped_frame(const wire::FrameHeader& frame, std::uint64_t bytes,
-                        bool no_memory) override;
+  void on_dropped_frame(const DroppedFrame& frame) override;
   std::span<std::byte> chunk_target(const wire::FrameHeader& chunk) override;
+  void on_dropped_chunk() override;
   void on_chunk(const wire::FrameHeader& chunk) override;
   void on_closed(const std::string& why, bool protocol_error) override;
 
@@ -124,7 +124,7 @@ class Session final : public FrameSink, public std::enable_shared_from_this<Sess
   void answer_ping(std::uint64_t id);
   void handle_cancel(std::uint64_t call);
   void expect_result(const wire::FrameView& frame);
-  void drop_rest(const wire::FrameHeader& chunk);
+  void report_without_memory(PayloadAssembler::Whole dropped);
   void count_received(std::uint64_t bytes);
   void acknowledge();
   void note_acknowledged(const wire::FrameHeader& header);
@@ -134,6 +134,7 @@ class Session final : public FrameSink, public std::enable_shared_from_this<Sess
   const std::shared_ptr<IncomingCalls> incoming_;
   Liveness liveness_;
   PayloadAssembler assembler_;
+  std::optional<PayloadAssembler::Whole> without_memory_;  // found in chunk_target()
   std::uint64_t id_;
   Secret peer_secret_;
   std::atomic<bool> open_{false};

@@ -59,7 +59,7 @@ bool is_socket(const std::string& path) {
       message += "its folder does not exist";
       break;
     default:
-      message += std::strerror(error);
+      message += system_error_text({error, std::generic_category()});
       break;
   }
   throw JoinFailed(message);

@@ -40,16 +40,8 @@ void write_sizes(std::vector<Word>& words, const std::vector<Bytes>& payloads) {
 }
 
 std::span<const std::uint64_t> read_sizes(std::span<const Word> words) {
-  const Word pointer = words[kPayloadsPointer];
-  if (pointer == 0) return {};
-  const auto offset = static_cast<std::int32_t>(static_cast<std::uint32_t>(pointer)) >> 2;
-  const std::uint64_t count = pointer >> 35;
-  const std::int64_t start = static_cast<std::int64_t>(kPayloadsPointer) + 1 + offset;
-  if ((pointer & 3) != 1 || ((pointer >> 32) & 7) != 5 || count > kMaxPayloads || start < 1 ||
-      static_cast<std::uint64_t>(start) + count > words.size()) {
-    throw BadMessage("a frame's list of payload sizes points outside the frame");
-  }
-  return words.subspan(static_cast<std::size_t>(start), count);
+  const PayloadSizes place = place_of_sizes(words, words.size());
+  return words.subspan(place.begin, place.count);
 }
 
 template <class... Fields>
@@ -240,6 +232,19 @@ FrameHeader read_header(std::span<const Word> words) {
           .sequence = words[kData + 1],
           .acknowledged = words[kData + 2],
           .value = words[kData + 4]};
+}
+
+PayloadSizes place_of_sizes(std::span<const Word> envelope, std::uint64_t frame_words) {
+  const Word pointer = envelope[kPayloadsPointer];
+  if (pointer == 0) return {};
+  const auto offset = static_cast<std::int32_t>(static_cast<std::uint32_t>(pointer)) >> 2;
+  const std::uint64_t count = pointer >> 35;
+  const std::int64_t start = static_cast<std::int64_t>(kPayloadsPointer) + 1 + offset;
+  if ((pointer & 3) != 1 || ((pointer >> 32) & 7) != 5 || count > kMaxPayloads || start < 1 ||
+      static_cast<std::uint64_t>(start) + count > frame_words) {
+    throw BadMessage("a frame's list of payload sizes points outside the frame");
+  }
+  return {.begin = static_cast<std::size_t>(start), .count = count};
 }
 
 FrameView parse_frame(std::span<const Word> words) {

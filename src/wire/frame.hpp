@@ -198,6 +198,16 @@ inline constexpr std::size_t kContextInSegment = kContextPointer - 1;
 /// BadMessage.
 [[nodiscard]] FrameHeader read_header(std::span<const Word> words);
 
+/// Where a call or result lists the sizes of its payloads, in words of the frame.
+struct PayloadSizes {
+  std::size_t begin = 0;
+  std::size_t count = 0;  ///< 0: it has no payloads
+};
+/// Finds that list by the first kEnvelopeWords of a frame of `frame_words` words. Throws
+/// BadMessage.
+[[nodiscard]] PayloadSizes place_of_sizes(std::span<const Word> envelope,
+                                          std::uint64_t frame_words);
+
 /// Parses the frame in `words`, which must contain exactly one frame. Throws BadMessage.
 [[nodiscard]] FrameView parse_frame(std::span<const Word> words);
 

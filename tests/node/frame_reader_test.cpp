@@ -54,11 +54,14 @@ class Frames final : public FrameSink {
     events.push_back(std::move(event));
     if (at_frame) at_frame();
   }
-  void on_dropped_frame(const wire::FrameHeader& frame, std::uint64_t bytes,
-                        bool no_memory) override {
-    events.push_back("dropped " + std::to_string(frame.id) +
-                     (no_memory ? ": no memory" : " of " + std::to_string(bytes)));
+  void on_dropped_frame(const DroppedFrame& frame) override {
+    std::string event = "dropped " + std::to_string(frame.header.id) +
+                        (frame.no_memory ? ": no memory" : " of " + std::to_string(frame.bytes));
+    for (const std::uint64_t size : frame.payload_sizes)
+      event += " with " + std::to_string(size);
+    events.push_back(std::move(event));
   }
+  void on_dropped_chunk() override {}
   std::span<std::byte> chunk_target(const wire::FrameHeader& chunk) override {
     if (at_chunk) at_chunk();
     if (chunk.id == kDropped) return {};
@@ -194,6 +197,43 @@ TEST_CASE("calls and replies that are too long are dropped, and what follows the
     const std::string dropped = "dropped 2 of " + std::to_string(frame.size() * sizeof(Word));
     CHECK(reading.frames.events ==
           std::vector<std::string>{"frame 1", dropped, "frame 3", "frame 4", dropped});
+  }
+}
+
+TEST_CASE("the sizes of the payloads that follow a dropped frame are known") {
+  Encoder encoder(wire::kEnvelopeWords);
+  encode_struct<std::string>(encoder, wire::kBodyPointer, std::string(900'000, 'x'));
+  for (const std::size_t size : {std::size_t{7}, std::size_t{0}, std::size_t{30'000}})
+    encoder.add_payload(Bytes::allocate(size));
+  wire::finish_frame(encoder, {.kind = FrameKind::call, .id = 2});
+  Octets bytes;
+  append(bytes, encoder.words());
+  append(bytes, ping(3));
+  const bool no_memory = GENERATE(false, true);
+  for (const std::size_t step : {std::size_t{1} << 40, std::size_t{200'000}, std::size_t{4097}}) {
+    for (std::size_t n = 1; n < (no_memory ? 20 : 2); ++n) {
+      CAPTURE(step, n);
+      Reading reading{
+          .reader = FrameReader({.before_hello_bytes = 1024,
+                                 .frame_bytes = std::uint64_t{no_memory ? 1024U : 64U} * 1024})};
+      reading.frames.events.reserve(5);
+      reading.reader.open();
+      reading.bytes = bytes;
+      reading.step = step;
+      if (no_memory) test::fail_allocation(n);
+      bool thrown = false;
+      try {
+        reading.round();
+      } catch (const std::bad_alloc&) {
+        thrown = true;
+      }
+      const bool failed = no_memory && test::allocation_failed() && !thrown;
+      if (no_memory && !failed) continue;  // not in the frame's memory
+      REQUIRE(reading.frames.events.size() == 2);
+      CHECK_THAT(reading.frames.events.front(),
+                 Catch::StartsWith("dropped 2") && Catch::EndsWith("with 7 with 0 with 30000"));
+      CHECK(reading.frames.events.back() == "frame 3");
+    }
   }
 }
 

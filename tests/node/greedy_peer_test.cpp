@@ -2,6 +2,7 @@
 
 #include "node/largest_allocation.hpp"
 #include "node/raw_target.hpp"
+#include "peers/member.hpp"
 
 // Peers that keep to the protocol, and would have all of a node's memory, or block others.
 
@@ -50,6 +51,55 @@ TEST_CASE("a call that needs more memory than there is fails alone") {
   CHECK_FALSE(peer.closed());
   const Node other = world.join("other");
   CHECK(other.call<int(int)>("root", "twice", 4).get() == 8);
+}
+
+TEST_CASE(
+    "a reply that needs more memory than there is fails its call alone, which may wait then") {
+  test::VirtualWorld world;
+  NodeOptions options = world.options("root");
+  options.limits.max_payload_bytes = std::uint64_t{1} << 48;
+  const Node root(options);
+  const Node other = world.join("other");
+  other.expose("twice", twice);
+  RawPeer peer(world);
+  peer.say_hello();
+  // A member of the group, so that it may be called.
+  peer.send(define(0, "batchrpc.join", signature<JoinReply, Member, std::int32_t>()));
+  Encoder join(wire::kEnvelopeWords);
+  encode_struct<Member, std::int32_t>(join, wire::kBodyPointer,
+                                      Member{.name = "raw", .incarnation = 1}, 0);
+  wire::finish_frame(join, {.kind = FrameKind::call, .number = 0, .id = 99});
+  peer.send(join.words());
+  REQUIRE(peer.frame(FrameKind::result));
+  int waited = 0;
+  auto done = root.call<Bytes()>("raw", "give").then([&](Result<Bytes> result) {
+    CHECK(result.code() == ErrorCode::overloaded);
+    CHECK(test::may_have_run(result.error()));
+    waited = root.call<int(int)>("other", "twice", 4).get();  // reads on meanwhile
+  });
+  world.run_for(1s);
+  const auto call = peer.frame(FrameKind::call);
+  REQUIRE(call);
+  Encoder encoder(wire::kEnvelopeWords);
+  encode_struct<Bytes>(encoder, wire::kBodyPointer, Bytes::allocate(20'000));
+  wire::finish_frame(encoder,
+                     {.kind = FrameKind::result, .id = wire::parse_frame(*call).header.id});
+  std::vector<Word> words = encoder.words();
+  words.back() = std::uint64_t{1} << 47;
+  const auto chunk = wire::plain_frame({.kind = FrameKind::chunk,
+                                        .flags = wire::kOfReply,
+                                        .id = wire::parse_frame(*call).header.id,
+                                        .value = 64 * 1024});
+  words.insert(words.end(), chunk.begin(), chunk.end());
+  words.resize(words.size() + 64 * 1024 / sizeof(Word), ~Word{0});
+  const auto ping = wire::plain_frame({.kind = FrameKind::ping, .id = 77});
+  words.insert(words.end(), ping.begin(), ping.end());
+  peer.send(words);
+  world.run_for(100ms);
+  CHECK(waited == 8);
+  CHECK(done.ready());
+  CHECK(peer.frame(FrameKind::pong));
+  CHECK_FALSE(peer.closed());
 }
 
 TEST_CASE("who defines functions without end loses its connection") {

@@ -7,6 +7,15 @@
 #include "node/virtual_world.hpp"
 
 // Exceptions of handlers, as the node of the handler learns of them.
+namespace handler_errors {
+
+struct Never {
+  Never() { throw std::runtime_error("no disk"); }
+  void use() {}
+};
+
+}  // namespace handler_errors
+
 namespace batchrpc {
 namespace handler_errors_test {
 
@@ -20,6 +29,8 @@ struct Callee {
       throw std::out_of_range("row " + std::to_string(n));
       co_return n;
     });
+    callee.expose_class<handler_errors::Never()>();
+    callee.expose<&handler_errors::Never::use>();
     callee.expose("refuse", []() -> int { throw Overloaded("no room"); });
   }
 
@@ -55,6 +66,29 @@ TEST_CASE("an exception of a notification's handler is logged and told as well")
   f.world.run_for(std::chrono::seconds(1));
   CHECK(f.told == std::vector<std::string>{"fail for caller: row 5 (notification)"});
   CHECK(f.world.log.contain("row 5 (a notification: its caller does not learn of it)"));
+}
+
+TEST_CASE("an exception of a handler whose caller has given up is told as well") {
+  Callee f;
+  f.callee.expose("slow", []() -> int {
+    CallContext::current()->when_cancelled().get();
+    throw std::out_of_range("too late");
+  });
+  auto call = f.caller.call<int()>("callee", "slow");
+  f.world.run_for(std::chrono::seconds(1));
+  call.cancel();
+  f.world.run_for(std::chrono::seconds(1));
+  CHECK(f.told == std::vector<std::string>{"slow for caller: too late"});
+}
+
+TEST_CASE("a method of an object that could not be made has not thrown") {
+  Callee f;
+  const auto handle = f.caller.create<handler_errors::Never()>("callee");
+  handle.notify<&handler_errors::Never::use>();
+  f.world.run_for(std::chrono::seconds(1));
+  for (const std::string& line : f.told)
+    CHECK_THAT(line, !Catch::Contains("use"));
+  CHECK_FALSE(f.world.log.contain("DidNotRun"));
 }
 
 TEST_CASE("a handler that refuses a call by an error of the library has not failed") {

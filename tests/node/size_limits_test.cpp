@@ -71,6 +71,15 @@ TEST_CASE("the names of functions over one connection are limited, and calls go 
   pair.next_call_works();
 }
 
+/// An object of a node with small limits.
+struct Log {
+  std::vector<std::size_t> sizes;
+  std::size_t add(const std::string& text) {
+    sizes.push_back(text.size());
+    return sizes.size();
+  }
+};
+
 /// A node with small limits, its peers with the usual ones, and a call of `a` that goes on for
 /// long.
 struct SmallReceiver {
@@ -165,6 +174,37 @@ TEST_CASE("the credit of a large call that is refused comes back before the next
     CHECK(result.code() == ErrorCode::invalid_argument);
     f.pair.world.loop->run_for(std::chrono::milliseconds(10));
   }
+}
+
+TEST_CASE("a call with too large a frame and payloads is dropped with these") {
+  SmallReceiver f;
+  f.small.expose("both", [](const std::string& text, const Bytes& bytes) {
+    return text.size() + bytes.size();
+  });
+  using Both = std::size_t(std::string, Bytes);
+  for (const std::size_t payload : {std::size_t{10}, std::size_t{40'000}, std::size_t{3'000'000}}) {
+    const auto both = outcome(
+        f.pair.a.call<Both>("small", "both", std::string(100'000, 'x'), Bytes::allocate(payload)));
+    CHECK(both.code() == ErrorCode::invalid_argument);
+    CHECK_FALSE(may_have_run(both.error()));
+    f.pair.a.peer("small").notify<Both>("both", std::string(100'000, 'x'),
+                                        Bytes::allocate(payload));
+    CHECK(f.pair.a.call<Both>("small", "both", std::string("abc"), Bytes::allocate(4)).get() == 7);
+  }
+}
+
+TEST_CASE("calls of an object go on behind one that is too large") {
+  SmallReceiver f;
+  f.small.expose<&Log::add>("add");
+  const RRef<Log> log = f.small.own(std::make_shared<Log>());
+  f.pair.a.expose("use", [](const RRef<Log>& handle) {
+    auto first = handle.call<std::size_t(std::string)>("add", std::string("a"));
+    auto large = handle.call<std::size_t(std::string)>("add", std::string(100'000, 'x'));
+    auto last = handle.call<std::size_t(std::string)>("add", std::string("b"));
+    CHECK(outcome(std::move(large)).code() == ErrorCode::invalid_argument);
+    return first.get() * 10 + last.get();
+  });
+  CHECK(f.small.call<std::size_t(RRef<Log>)>("a", "use", log).get() == 12);
 }
 
 TEST_CASE("a call that is too large for its receiver is not retried") {

@@ -104,7 +104,7 @@ class BATCHRPC_EXPORT RemoteError : public Error {
   [[nodiscard]] const char* function() const noexcept;
   /// @}
 
-  /// Throws an exception of the type that was thrown, with the same what(), if it is one of the
+  /// Throws an exception of the type that was thrown, with thrown_what(), if it is one of the
   /// standard header stdexcept, such as std::invalid_argument. Else it throws this error.
   [[noreturn]] void rethrow_original() const;
 

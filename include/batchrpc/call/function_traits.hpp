@@ -41,7 +41,8 @@ template <class F>
 struct FunctionTraits : Signature<void> {
   static_assert(kNever<F>,
                 "batchrpc: this is no function with one signature (it is a generic lambda, is "
-                "overloaded, or binds arguments): give it one, std::function<int(int)>(f) or a "
+                "overloaded, binds arguments, or is a && or volatile method): give it one, "
+                "std::function<int(int)>(f) or a "
                 "lambda whose parameters have types");
 };
 template <class F>

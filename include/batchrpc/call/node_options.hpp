@@ -67,8 +67,8 @@ struct CallLimits {
 /// The limits of memory and work.
 struct NodeLimits {
   /// The largest frame: the arguments, or the result, of one call, without payloads. In bytes. A
-  /// call that this node cannot send, or that its peer cannot take, fails with InvalidArgument
-  /// before memory is allocated for it. Other calls go on.
+  /// call that this node cannot send, or that its peer cannot take, fails with InvalidArgument.
+  /// Other calls go on. Strings, vectors and numbers count here; Bytes and tensors below.
   std::uint64_t max_frame_bytes = std::uint64_t{64} << 20;
   /// The most bytes of payloads (tensors, Bytes) of one call's arguments or result. More are
   /// refused in the same way.
@@ -120,10 +120,11 @@ struct HandlerError {
 struct LogOptions {
   LogLevel level = LogLevel::warning;  ///< the lowest level that is logged
   LogSink sink{};                      ///< null: standard error
-  /// Called for each exception that leaves a handler of this node, on the handler's thread, after
-  /// the caller was answered. It must not block. What it throws is ignored. The log has a warning,
-  /// five at once and then one in 10 s, whether this is set or not. A call that a handler refuses
-  /// by throwing an error of the library, such as Overloaded, is none of these.
+  /// Called for each call whose handler ends with an exception, also if the caller has given the
+  /// call up: on the thread that ends the call, while it still holds its ExposeOptions::exclusive.
+  /// The exception of a batch counts for each of its calls. It must not block. What it throws is
+  /// ignored. The log has a warning, five at once and then one in 10 s, whether this is set or not.
+  /// A handler that refuses a call by an error of the library, such as Overloaded, has not failed.
   std::function<void(const HandlerError&)> on_handler_error{};
 };
 

@@ -165,6 +165,7 @@ class BATCHRPC_EXPORT RunningCall {
   [[nodiscard]] CallRecording* recording() const noexcept;
   void send_error(const std::exception_ptr& error, bool began);
   void count_error(const std::exception_ptr& error, bool began, std::uint64_t bytes) noexcept;
+  void report_thrown(const std::exception_ptr& error) noexcept;
   void end();
 
   ReplySink* sink_;  // null when answered

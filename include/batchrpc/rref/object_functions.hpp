@@ -29,8 +29,8 @@ constexpr auto printed_type() {
   return text.substr(0, text.find_first_of(";]"));
 }
 
-/// The name of a class without what g++ and clang spell differently: spaces, and the inline
-/// namespace of std::string.
+/// The name of a class as the compiler prints it, without spaces and the inline namespace of
+/// std::string. Names of integer types among template arguments differ between g++ and clang.
 template <class T>
 struct ClassName {
   static constexpr std::string_view kPrinted = printed_type<T>();
@@ -62,7 +62,8 @@ template <class T>
 constexpr std::string_view class_name() {
   static_assert(ClassName<T>::kText.is_plain,
                 "this class has no name that another program could use: give it a name outside of "
-                "any function or anonymous namespace");
+                "any function and anonymous namespace, whose template arguments are classes or "
+                "numbers");
   return {ClassName<T>::kText.letters.data(), ClassName<T>::kText.size};
 }
 

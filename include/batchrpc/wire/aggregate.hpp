@@ -119,7 +119,7 @@ constexpr auto member_types() {
     return Types<std::remove_cv_t<Member>...>{};
   };
   using Found = decltype(visit_members(std::declval<T&>(), without_cv));
-  if constexpr (bytes_of_members(Found{}) > sizeof(T)) {  // some share a word
+  if constexpr (bytes_of_members(Found{}) > sizeof(T)) {  // some share a word, or lie in padding
     return Types<BitField>{};
   } else {  // the compiler stops at a bit-field that shares none
     return visit_members(*static_cast<T*>(nullptr), [](Found found, auto&...) { return found; });
