@@ -92,10 +92,11 @@ void GroupMembership::retry(const std::string& why) {
   if (pace_.is_over(now)) {
     const std::string& tried = address_.tried();
     joining_->set_error(std::make_exception_ptr(JoinFailed(
-        "the root could not be reached at " + core_.options().join +
+        "could not join the root at " + core_.options().join +
         (tried.empty() || tried == core_.options().join ? "" : ", which refers to " + tried) +
         ", within " + text_of(core_.options().join_timeout) + " (" + why +
-        "); check that rank 0 was started with this address")));
+        "); check that rank 0 was started with this address, and with the same token or "
+        "authority")));
     return;
   }
   try_root_at(pace_.after_silence(now));

@@ -131,8 +131,12 @@ std::string read_token_file(const std::string& path) {
   const detail::OwnedFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat found {};
   if (file.get() < 0 || ::fstat(file.get(), &found) != 0) {
+    const bool is_missing = errno == ENOENT;
     throw InvalidArgument(what + " cannot be read: " + error_text(errno) +
-                          ". Make one by: batchrpc-keys token " + path);
+                          (is_missing ? ". Copy the group's token there; make the first one by: "
+                                        "batchrpc-keys token " +
+                                            path
+                                      : ""));
   }
   if (!S_ISREG(found.st_mode)) throw InvalidArgument(what + " is not a file");
   check_private(found, what);

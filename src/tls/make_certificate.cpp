@@ -10,12 +10,14 @@
 #include <ctime>
 #include <limits>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <utility>
 
 #include "base/hex.hpp"
 #include "base/random_bits.hpp"
 #include "batchrpc/base/error.hpp"
+#include "tls/certificate_name.hpp"
 #include "tls/openssl_pointers.hpp"
 
 namespace batchrpc::tls {
@@ -310,6 +312,20 @@ std::string make_revocations(const KeyPair& authority, const std::string& revoke
                   "sign a list");
   return pem_by([&](BIO* bio) { return PEM_write_bio_X509_CRL(bio, list.get()); },
                 "write a list of revoked certificates");
+}
+
+CertificateFacts facts_of(const std::string& certificate) {
+  const CertificatePtr read(
+      PEM_read_bio_X509(reader_of(certificate).get(), nullptr, no_password, nullptr));
+  if (!read) {
+    (void)take_openssl_error();
+    throw InvalidArgument("there is no certificate in this text; it must be PEM");
+  }
+  const ASN1_INTEGER* const serial = X509_get0_serialNumber(read.get());
+  const std::span digits(ASN1_STRING_get0_data(serial),
+                         static_cast<std::size_t>(ASN1_STRING_length(serial)));
+  return {.identity = name_of(*read).proof.identity,
+          .serial = hex(std::span<const std::uint8_t>(digits))};
 }
 
 std::string make_token() {

@@ -34,6 +34,15 @@ struct Names {
 [[nodiscard]] BATCHRPC_EXPORT KeyPair make_certificate(const KeyPair& authority, const Names& names,
                                                        const Validity& validity);
 
+/// What a certificate (PEM) says of itself.
+struct CertificateFacts {
+  std::string identity{};  ///< its URI, or "dns:NAME"
+  std::string serial{};    ///< its serial number, in hexadecimal digits
+};
+/// Returns these facts. Throws InvalidArgument if it cannot be read, or PermissionDenied if it is
+/// no certificate of a node.
+[[nodiscard]] BATCHRPC_EXPORT CertificateFacts facts_of(const std::string& certificate);
+
 /// Returns a list of revoked certificates (X.509 CRL, PEM) that `authority` has signed. `revoked`:
 /// certificates as PEM, one behind the other; it may be empty. `previous`: a list of this
 /// authority, whose entries the new one keeps; empty if there is none. Throws InvalidArgument if

@@ -130,12 +130,43 @@ TEST_CASE("batchrpc-keys renews a node's certificate, and only one that is there
   check_refused(keys({"renew", at, "root"}), "root.pem does not exist");
   require_done(keys({"node", at, "root"}));
   const std::string key = folder.text("keys/root.key");
+  const CertificatePtr first = folder.certificate("keys/root.pem");
   require_done(keys({"renew", at, "root", "--job", "run2"}));
   CHECK(folder.text("keys/root.key") != key);
   CHECK(folder.mode("keys/root.key") == 0600);
   const CertificatePtr renewed = folder.certificate("keys/root.pem");
   REQUIRE(renewed);
   CHECK(name_of(*renewed).proof.identity == "spiffe://batchrpc/job/run2/node/root");
+  REQUIRE(first);
+  CHECK(X509_cmp(renewed.get(), first.get()) != 0);
+}
+
+TEST_CASE("batchrpc-keys renews a certificate with the name, job and domain that it had") {
+  const Folder folder;
+  const std::string at = folder.file("keys");
+  require_done(keys({"authority", at}));
+  require_done(keys({"node", at, "actor*", "--job", "run 1", "--domain", "example.org"}));
+  check_refused(keys({"renew", at, "actor_"}), "'spiffe://example.org/job/run%201/node/actor*'");
+  require_done(keys({"renew", at, "actor*"}));
+  const CertificatePtr renewed = folder.certificate("keys/actor_.pem");
+  REQUIRE(renewed);
+  CHECK(name_of(*renewed).proof.identity == "spiffe://example.org/job/run%201/node/actor*");
+}
+
+TEST_CASE("the certificate that batchrpc-keys has renewed can still be revoked") {
+  const Folder folder;
+  const std::string at = folder.file("keys");
+  require_done(keys({"authority", at}));
+  require_done(keys({"node", at, "root"}));
+  const std::string first = folder.text("keys/root.pem");
+  const Answer renewed = keys({"renew", at, "root"});
+  require_done(renewed);
+  const std::size_t kept = renewed.output.find(at + "/root.", renewed.output.find("revoke "));
+  REQUIRE(kept != std::string::npos);
+  const std::string file = renewed.output.substr(kept, renewed.output.find('\n', kept) - kept);
+  require_done(keys({"revoke", at, file}));
+  CHECK(folder.revoked() == 1);
+  CHECK(folder.text(file.substr(file.find("keys/"))) == first);
 }
 
 TEST_CASE("batchrpc-keys writes an empty list of revoked certificates to begin with") {

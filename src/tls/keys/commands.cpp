@@ -6,6 +6,7 @@
 #include <chrono>
 #include <iostream>
 #include <stdexcept>
+#include <string_view>
 #include <system_error>
 #include <tuple>
 
@@ -82,8 +83,6 @@ std::string file_stem_of(const std::string& name) {
 // Nodes that look meanwhile find a key that is not that of the certificate, and keep what they
 // have.
 void replace_pair(const std::string& path, const tls::KeyPair& pair) {
-  if (!is_taken(path + ".pem"))
-    throw std::runtime_error(path + ".pem does not exist; make it: batchrpc-keys node");
   for (const auto& [file, text, mode] :
        {std::tuple(path + ".key", pair.key, kSecretMode),
         std::tuple(path + ".pem", pair.certificate, kPublicMode)}) {
@@ -92,12 +91,47 @@ void replace_pair(const std::string& path, const tls::KeyPair& pair) {
   }
 }
 
+/// The parts of spiffe://DOMAIN/job/JOB/node/NODE, as they are there.
+struct UriParts {
+  std::string domain;
+  std::string job;
+  std::string node;
+
+  [[nodiscard]] std::string uri() const {
+    return "spiffe://" + domain + "/job/" + job + "/node/" + node;
+  }
+};
+
+// Empty parts for an identity of another form.
+UriParts parts_of(const std::string& identity) {
+  constexpr std::string_view kScheme = "spiffe://";
+  if (!identity.starts_with(kScheme)) return {};
+  const std::size_t job = identity.find("/job/");
+  const std::size_t node = identity.find("/node/");
+  if (job == std::string::npos || node == std::string::npos) return {};
+  return {.domain = identity.substr(kScheme.size(), job - kScheme.size()),
+          .job = identity.substr(job + 5, node - job - 5),
+          .node = identity.substr(node + 6)};
+}
+
 void require_uri(const std::string& uri) {
   try {
     (void)tls::parse_uri_name(uri);
   } catch (const PermissionDenied& error) {
     throw std::runtime_error(std::string("nodes would refuse such a certificate: ") + error.what());
   }
+}
+
+tls::KeyPair certificate_of(const NodeWish& wish, const UriParts& parts) {
+  require_uri(parts.uri());
+  return tls::make_certificate(authority_of(wish.folder), {.uri = parts.uri(), .dns = {}},
+                               valid_for(wish.days));
+}
+
+void report_node(const NodeWish& wish, const std::string& path, const UriParts& parts) {
+  std::cout << "wrote " << path << ".pem and " << path << ".key: " << parts.uri() << ", for "
+            << wish.days << " days\n"
+            << "next: copy both and " << in(wish.folder, "ca.pem") << " to the node\n";
 }
 
 }  // namespace
@@ -126,19 +160,34 @@ void write_authority(const AuthorityWish& wish) {
 
 void write_node(const NodeWish& wish) {
   const std::string path = in(wish.folder, file_stem_of(wish.name));
-  const std::string uri =
-      "spiffe://" + wish.domain + "/job/" + segment_of(wish.job) + "/node/" + segment_of(wish.name);
-  require_uri(uri);
-  const tls::KeyPair pair = tls::make_certificate(authority_of(wish.folder),
-                                                  {.uri = uri, .dns = {}}, valid_for(wish.days));
-  if (wish.renews) {
-    replace_pair(path, pair);
-  } else {
-    write_new_pair(path, pair.certificate, pair.key);
+  const UriParts parts{.domain = wish.domain.empty() ? "batchrpc" : wish.domain,
+                       .job = wish.job.empty() ? "*" : segment_of(wish.job),
+                       .node = segment_of(wish.name)};
+  const tls::KeyPair pair = certificate_of(wish, parts);
+  write_new_pair(path, pair.certificate, pair.key);
+  report_node(wish, path, parts);
+}
+
+void renew_node(const NodeWish& wish) {
+  const std::string path = in(wish.folder, file_stem_of(wish.name));
+  if (!is_taken(path + ".pem"))
+    throw std::runtime_error(path + ".pem does not exist; make it: batchrpc-keys node");
+  const std::string old = read_file(path + ".pem");
+  const tls::CertificateFacts facts = tls::facts_of(old);
+  UriParts parts = parts_of(facts.identity);
+  if (parts.node != segment_of(wish.name)) {
+    throw std::runtime_error(path + ".pem is that of " + quoted(facts.identity) +
+                             "; give the name as it is there");
   }
-  std::cout << "wrote " << path << ".pem and " << path << ".key: " << uri << ", for " << wish.days
-            << " days\n"
-            << "next: copy both and " << in(wish.folder, "ca.pem") << " to the node\n";
+  if (!wish.job.empty()) parts.job = segment_of(wish.job);
+  if (!wish.domain.empty()) parts.domain = wish.domain;
+  const tls::KeyPair pair = certificate_of(wish, parts);
+  const std::string kept = path + "." + facts.serial + ".pem";
+  if (!is_taken(kept)) write_new_file(kept, old, kPublicMode);
+  replace_pair(path, pair);
+  report_node(wish, path, parts);
+  std::cout << "the old certificate stays valid; if its key was stolen: batchrpc-keys revoke "
+            << wish.folder << " " << kept << "\n";
 }
 
 void write_revocations(const RevokeWish& wish) {

@@ -22,13 +22,15 @@ void write_authority(const AuthorityWish& wish);
 /// The certificate and key of a node, signed by the folder's authority.
 struct NodeWish {
   std::string folder{};
-  std::string name{};  ///< of the node; `*` stands for any characters
-  std::string job = "*";
-  std::string domain = "batchrpc";
+  std::string name{};    ///< of the node; `*` stands for any characters
+  std::string job{};     ///< empty: "*", or when it is renewed that of the old certificate
+  std::string domain{};  ///< empty: "batchrpc", or that of the old certificate
   int days = 365;
-  bool renews = false;  ///< replaces the files of an earlier call
 };
 void write_node(const NodeWish& wish);
+/// The same in place of the node's files. Keeps the old certificate under its serial number, since
+/// it is valid until it is revoked.
+void renew_node(const NodeWish& wish);
 
 /// The folder's list of revoked certificates, with these too.
 struct RevokeWish {

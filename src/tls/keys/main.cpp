@@ -26,7 +26,9 @@ authority  writes ca.pem and ca.key: an authority that signs certificates (3650 
 node       writes NAME.pem and NAME.key, signed by FOLDER's authority (365 days); in NAME and
            JOB, '*' stands for any characters, as in 'worker*'; the job is '*' and the domain
            "batchrpc" by default; in the names of the files, '*' and the like become '_'
-renew      does the same, and replaces the files; nodes that use them load them by themselves
+renew      replaces the files of NAME, with the job and domain of the old certificate; nodes that
+           use them load them by themselves; the old certificate is kept as NAME.SERIAL.pem, and
+           is valid until its end, or until it is revoked
 revoke     writes crl.pem, which has these certificates and those revoked before (3650 days)
 
 Nothing is overwritten, except by renew, and crl.pem.
@@ -68,8 +70,8 @@ class Arguments {
     }
     return names_;
   }
-  [[nodiscard]] std::string text(std::string_view option, const std::string& otherwise) const {
-    return value_of(option).value_or(otherwise);
+  [[nodiscard]] std::string text(std::string_view option) const {
+    return value_of(option).value_or("");
   }
   [[nodiscard]] int days(int otherwise) const {
     constexpr int kMostDays = 36500;
@@ -115,11 +117,10 @@ void run(const std::string& command, const std::vector<std::string>& words) {
     NodeWish wish;
     wish.folder = arguments.names(2, 2)[0];
     wish.name = arguments.names(2, 2)[1];
-    wish.job = arguments.text("--job", wish.job);
-    wish.domain = arguments.text("--domain", wish.domain);
+    wish.job = arguments.text("--job");
+    wish.domain = arguments.text("--domain");
     wish.days = arguments.days(wish.days);
-    wish.renews = command == "renew";
-    write_node(wish);
+    command == "renew" ? renew_node(wish) : write_node(wish);
   } else if (command == "revoke") {
     const Arguments arguments(words, {"--days"});
     const std::vector<std::string>& names = arguments.names(1, kAnyNumber);
