@@ -122,7 +122,8 @@ constexpr auto member_types() {
   if constexpr (bytes_of_members(Found{}) > sizeof(T)) {  // some share a word, or lie in padding
     return Types<BitField>{};
   } else {  // the compiler stops at a bit-field that shares none
-    return visit_members(*static_cast<T*>(nullptr), [](Found found, auto&...) { return found; });
+    const auto by_reference = [](Found found, auto&...) { return found; };
+    return decltype(visit_members(std::declval<T&>(), by_reference)){};
   }
 }
 
