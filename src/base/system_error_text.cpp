@@ -3,10 +3,22 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 
 #include "batchrpc/base/error.hpp"
 
 namespace batchrpc {
+namespace {
+
+// Whether descriptors have run out.
+bool is_shortage(const std::error_code& error) noexcept {
+  const bool is_of_system =
+      error.category() == std::generic_category() || error.category() == std::system_category();
+  return is_of_system && (error.value() == EMFILE || error.value() == ENFILE);
+}
+
+}  // namespace
 
 std::size_t most_descriptors() noexcept {
   constexpr rlim_t kMany = rlim_t{1} << 30;
@@ -16,12 +28,14 @@ std::size_t most_descriptors() noexcept {
 }
 
 std::string system_error_text(const std::error_code& error) {
-  std::string text = error.message();
-  if (error == std::errc::too_many_files_open) {
+  if (!is_shortage(error)) return error.message();
+  // Not message(), a virtual function: to check the call, a sanitizer needs a descriptor.
+  std::string text = std::strerror(error.value());
+  if (error.value() == EMFILE) {
     text += ": this process has no file descriptors left, and may have " +
             std::to_string(most_descriptors()) +
             "; raise the limit by ulimit -n, or close files and connections";
-  } else if (error == std::errc::too_many_files_open_in_system) {
+  } else {
     text += ": raise the system's limit, fs.file-max, or close files";
   }
   return text;
@@ -29,7 +43,7 @@ std::string system_error_text(const std::error_code& error) {
 
 void throw_system_error(int error, const std::string& call) {
   const std::error_code code(error, std::generic_category());
-  if (code == std::errc::too_many_files_open || code == std::errc::too_many_files_open_in_system)
+  if (is_shortage(code))
     throw Overloaded("cannot start an event loop (" + call + "): " + system_error_text(code));
   throw std::system_error(code, call);
 }

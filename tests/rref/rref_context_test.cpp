@@ -57,11 +57,14 @@ TEST_CASE("an object may be of a class template") {
   using Lines = std::vector<std::string>;
   owner.expose_class<Lines(std::size_t, std::string)>();
   const Node caller = world.join("caller");
-  const auto lines =
-      caller.create<Lines(std::size_t, std::string)>("owner", std::size_t{3}, std::string("x"));
-  CHECK(lines.to_here().get() == Lines(3, "x"));
-  const RRef<Lines> own = caller.own(std::make_shared<Lines>(2, "y"));
-  CHECK(*own.local() == Lines(2, "y"));
+  {
+    const auto lines =
+        caller.create<Lines(std::size_t, std::string)>("owner", std::size_t{3}, std::string("x"));
+    CHECK(lines.to_here().get() == Lines(3, "x"));
+    const RRef<Lines> own = caller.own(std::make_shared<Lines>(2, "y"));
+    CHECK(*own.local() == Lines(2, "y"));
+  }
+  world.run_for(std::chrono::seconds(1));  // the owners learn that the handles are gone
   CHECK(detail::class_name<std::vector<int>>() == "std::vector<int>");
   CHECK(detail::class_name<Lines>() == "std::vector<std::basic_string<char>>");
 }
