@@ -13,8 +13,9 @@ namespace {
 
 // Whether descriptors have run out.
 bool is_shortage(const std::error_code& error) noexcept {
+  const auto* const category = &error.category();
   const bool is_of_system =
-      error.category() == std::generic_category() || error.category() == std::system_category();
+      category == &std::generic_category() || category == &std::system_category();
   return is_of_system && (error.value() == EMFILE || error.value() == ENFILE);
 }
 
