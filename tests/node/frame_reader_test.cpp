@@ -186,7 +186,7 @@ TEST_CASE("calls and replies that are too long are dropped, and what follows the
   append(bytes, ping(3));
   append(bytes, wire::error_frame(4, std::make_exception_ptr(Overloaded("no"))));
   append(bytes, frame);
-  for (const std::size_t step : {std::size_t{1} << 40, std::size_t{4096}, std::size_t{7}}) {
+  for (const std::size_t step : {std::size_t{1} << 40, std::size_t{4096}, std::size_t{3001}}) {
     CAPTURE(size, step);
     Reading reading{.reader = FrameReader({.before_hello_bytes = 1024, .frame_bytes = 64 * 1024})};
     reading.reader.open();
