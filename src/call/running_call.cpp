@@ -127,27 +127,23 @@ void RunningCall::reply(Encoder& encoder) {
   end();
 }
 
-namespace {
-
-// The error itself, or the one because of which what was to be called did not begin.
-std::exception_ptr cause_of(const std::exception_ptr& error) {
+std::exception_ptr why_not_run(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
-  } catch (const DidNotRun& other) {
-    return other.error;
+  } catch (const DidNotRun& missing) {
+    return missing.error;
   } catch (...) {
-    return error;
+    return nullptr;
   }
 }
-
-}  // namespace
 
 void RunningCall::fail(const std::exception_ptr& error, bool began) {
   if (sink_ == nullptr) return;
   if (began) arguments_->charge.release();
+  if (const std::exception_ptr why = why_not_run(error)) return fail(why, false);
   if (cancelled()) {
     if (counters_ != nullptr) counters_->failed(ErrorCode::cancelled);
-    if (began && cause_of(error) == error) report_thrown(error);
+    if (began) report_thrown(error);
   } else if (wants_reply_) {
     try {
       send_error(error, began);
@@ -156,8 +152,7 @@ void RunningCall::fail(const std::exception_ptr& error, bool began) {
     }
   } else {
     if (CallRecording* const record = recording()) record->finish(kind_of(error));
-    const std::exception_ptr cause = cause_of(error);
-    count_error(cause, began && cause == error, 0);
+    count_error(error, began, 0);
   }
   end();
 }
@@ -215,8 +210,6 @@ void RunningCall::send_error(const std::exception_ptr& error, bool began) {
   };
   try {
     std::rethrow_exception(error);
-  } catch (const DidNotRun& other) {
-    send(other.error, false);
   } catch (const TimedOut& late) {
     const auto deadline = context_.deadline();
     const bool over =

@@ -1,7 +1,5 @@
 #include "dispatch/call_dispatcher.hpp"
 
-#include <new>
-#include <string>
 #include <utility>
 
 #include "batchrpc/base/error.hpp"
@@ -65,13 +63,7 @@ detail::ReceivePlan CallDispatcher::announce(CalledFunction& called, Decoder& ar
 
 void CallDispatcher::take(CalledFunction& called, detail::ArrivedCall&& call,
                           const CallArrival& arrival) {
-  try {
-    admit(called, call, arrival);
-  } catch (const std::bad_alloc&) {  // before it began, else the function answers
-    call.refuse(std::make_exception_ptr(Overloaded(
-        "'" + called.shown + "' was not run: " + environment_.node + " has no memory for its " +
-        std::to_string(arrival.bytes) + " bytes; send less at once")));
-  }
+  admit(called, call, arrival);
 }
 
 // `call` is an ArrivedCall, or a WaitingCall that was parked.

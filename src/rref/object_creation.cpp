@@ -12,18 +12,6 @@ namespace {
 // How long calls wait for their object's creation, which may come over another connection.
 constexpr auto kExpectFor = std::chrono::seconds(10);
 
-// The reason why a factory method did not run: the object that it should run on does not exist.
-// Null if it did run.
-std::exception_ptr why_not_run(const std::exception_ptr& thrown) {
-  try {
-    std::rethrow_exception(thrown);
-  } catch (const DidNotRun& missing) {
-    return missing.error;
-  } catch (...) {
-    return nullptr;
-  }
-}
-
 }  // namespace
 
 // The error for methods of an object whose maker threw `thrown`.

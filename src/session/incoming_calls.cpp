@@ -234,7 +234,11 @@ void IncomingCalls::dispatch_late(PayloadAssembler::Whole whole) {
 void IncomingCalls::hand_over(CalledFunction& function, detail::ArrivedCall&& call) {
   const CallArrival arrival{
       .node = link_->node(), .at = link_->connection().read_at(), .bytes = call.bytes()};
-  sink_.take(function, std::move(call), arrival);
+  try {
+    sink_.take(function, std::move(call), arrival);
+  } catch (const std::bad_alloc&) {  // before it began, else the function answers
+    call.refuse(no_memory(function, arrival.bytes));
+  }
 }
 
 // --- the end of calls

@@ -108,6 +108,8 @@ class IncomingCalls final : public detail::ReplySink,
                                         const wire::FrameView& frame, std::uint64_t bytes);
   [[nodiscard]] bool refuses_for_replies(const CalledFunction& function,
                                          const wire::FrameView& frame);
+  [[nodiscard]] std::exception_ptr no_memory(const CalledFunction& function,
+                                             std::uint64_t bytes) const;
   void note_unread(std::uint64_t bytes);
   void let_drop(std::uint64_t notification);
   std::uint64_t refuse(const CalledFunction& function, const wire::FrameView& frame,

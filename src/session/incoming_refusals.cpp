@@ -114,6 +114,11 @@ void IncomingCalls::refuse_untaken(const wire::FrameHeader& call, std::uint64_t 
   note_unread(refuse(function, call, bytes, error));
 }
 
+std::exception_ptr IncomingCalls::no_memory(const CalledFunction& function,
+                                            std::uint64_t bytes) const {
+  return not_taken_error({NotTaken::memory, bytes}, not_run(function), link_->options(), false);
+}
+
 // Has the sender of a notification send the payloads that are dropped: it learns of no refusal, and
 // must not wait for ever.
 void IncomingCalls::let_drop(std::uint64_t notification) {

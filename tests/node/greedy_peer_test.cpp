@@ -2,7 +2,6 @@
 
 #include "node/largest_allocation.hpp"
 #include "node/raw_target.hpp"
-#include "peers/member.hpp"
 
 // Peers that keep to the protocol, and would have all of a node's memory, or block others.
 
@@ -63,13 +62,7 @@ TEST_CASE(
   other.expose("twice", twice);
   RawPeer peer(world);
   peer.say_hello();
-  // A member of the group, so that it may be called.
-  peer.send(define(0, "batchrpc.join", signature<JoinReply, Member, std::int32_t>()));
-  Encoder join(wire::kEnvelopeWords);
-  encode_struct<Member, std::int32_t>(join, wire::kBodyPointer,
-                                      Member{.name = "raw", .incarnation = 1}, 0);
-  wire::finish_frame(join, {.kind = FrameKind::call, .number = 0, .id = 99});
-  peer.send(join.words());
+  peer.send(test::join_as_raw(0, 99));
   REQUIRE(peer.frame(FrameKind::result));
   int waited = 0;
   auto done = root.call<Bytes()>("raw", "give").then([&](Result<Bytes> result) {

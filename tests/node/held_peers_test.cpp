@@ -32,12 +32,7 @@ struct Target {
     node.expose("swallow", swallower, {.short_handler = true});
     node.expose("twice", test::twice);
     peer.say_hello();
-    peer.send(define(0, "batchrpc.join", signature<JoinReply, Member, std::int32_t>()));
-    Encoder encoder(wire::kEnvelopeWords);
-    encode_struct<Member, std::int32_t>(encoder, wire::kBodyPointer,
-                                        Member{.name = "raw", .incarnation = 1}, 0);
-    wire::finish_frame(encoder, {.kind = FrameKind::call, .number = 0, .id = 1});
-    peer.send(encoder.words());
+    peer.send(test::join_as_raw(0, 1));
     REQUIRE(peer.frame(FrameKind::result));
     peer.send(define(1, "swallow", signature<std::size_t, int, Bytes>()));
     peer.send(define(2, "twice", signature<int, int>()));

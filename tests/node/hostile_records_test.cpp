@@ -21,13 +21,7 @@ struct World {
     });
     raw.say_hello();
     raw.send(test::define(0, "twice", signature<int, int>()));
-    // A member of the group, that it may be called.
-    raw.send(test::define(1, "batchrpc.join", signature<JoinReply, Member, std::int32_t>()));
-    Encoder encoder(wire::kEnvelopeWords);
-    encode_struct<Member, std::int32_t>(encoder, wire::kBodyPointer,
-                                        Member{.name = "raw", .incarnation = 1}, 0);
-    wire::finish_frame(encoder, {.kind = FrameKind::call, .number = 1, .id = 99});
-    raw.send(encoder.words());
+    raw.send(test::join_as_raw(1, 99));
     REQUIRE(raw.frame(FrameKind::result));
   }
   // A call of it with this context.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "batchrpc/wire/codec.hpp"
+#include "peers/member.hpp"
 #include "wire/frame.hpp"
 
 /// Frames as a peer sends them.
@@ -29,6 +30,19 @@ std::vector<Word> call_frame(wire::FrameHeader header, const T& argument) {
     for (const Bytes& payload : encoder.payloads())
       words.resize(words.size() + wire::padded(payload.size()) / sizeof(Word));
   }
+  return words;
+}
+
+/// What makes the peer "raw", of incarnation 1, a member of the group, so that it may be called: it
+/// numbers the function that joins, and calls it.
+inline std::vector<Word> join_as_raw(std::uint32_t number, std::uint64_t id) {
+  std::vector<Word> words =
+      define(number, "batchrpc.join", signature<JoinReply, Member, std::int32_t>());
+  Encoder encoder(wire::kEnvelopeWords);
+  encode_struct<Member, std::int32_t>(encoder, wire::kBodyPointer,
+                                      Member{.name = "raw", .incarnation = 1}, 0);
+  wire::finish_frame(encoder, {.kind = wire::FrameKind::call, .number = number, .id = id});
+  words.insert(words.end(), encoder.words().begin(), encoder.words().end());
   return words;
 }
 

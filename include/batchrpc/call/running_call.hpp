@@ -61,6 +61,8 @@ BATCHRPC_EXPORT void own_payloads(std::vector<Bytes>& payloads);
 struct DidNotRun {
   std::exception_ptr error;
 };
+/// Returns the error in a DidNotRun; null for any other exception.
+[[nodiscard]] BATCHRPC_EXPORT std::exception_ptr why_not_run(const std::exception_ptr& error);
 
 /// What a call takes up at its node (NodeOptions::limits.calls). It is destroyed when the call is
 /// answered.
