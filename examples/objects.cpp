@@ -79,23 +79,17 @@ void use(const rpc::Node& node) {
 int run(const std::string& name, int rank, const std::string& join) {
   try {
     rpc::Node node({.name = name, .rank = rank, .world_size = 3, .join = join});
-    rpc::Promise<void> done;
-    rpc::Future<void> is_done = done.get_future();
-    node.expose("finish", [&done] { done.set_value(); });
-
     if (name == "owner") {
       node.expose_implementation<Average, Mean(double)>();
       node.expose<&Average::add>();
       node.expose("holders", [&node] { return holders(rref_report(node)); });
-      is_done.get();
     } else if (name == "worker") {
       node.expose_class<Explorer(rpc::RRef<Average>)>();
       node.expose<&Explorer::play>();
-      is_done.get();
     } else {
       use(node);
-      rpc::when_all(node.each(node.peers()).call<void()>("finish")).get();
     }
+    node.shutdown_together();
   } catch (const rpc::Error& error) {
     std::cerr << "objects, " << name << ": " << error.what() << '\n';
     return 1;
@@ -104,7 +98,7 @@ int run(const std::string& name, int rank, const std::string& join) {
 }
 
 int run_child(const std::string& name, int rank, const std::string& join) {
-  ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // no process would tell it to finish
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // if the user dies before it has joined
   return run(name, rank, join);
 }
 
@@ -121,7 +115,7 @@ int main(int argc, char**) {
   if (worker == 0) return run_child("worker", 2, join);
   int status = run("user", 0, join);
   for (const pid_t child : {owner, worker}) {
-    if (status != 0 && child > 0) ::kill(child, SIGTERM);  // no process tells it to finish
+    if (status != 0 && child > 0) ::kill(child, SIGTERM);  // it may wait for the user
     int ended = 0;
     if (::waitpid(child, &ended, 0) < 0 || ended != 0) status = 1;
   }

@@ -59,12 +59,9 @@ class Walk final : public rpc::Env {
 void work(int number, const std::string& join) {
   const std::string name = "worker" + std::to_string(number);
   rpc::Node node({.name = name, .rank = number, .world_size = 3, .join = join});
-  rpc::Promise<void> done;
-  rpc::Future<void> is_done = done.get_future();
-  node.expose("finish", [&done] { done.set_value(); });
   rpc::EnvWorker worker(node, rpc::group_of([] { return std::make_unique<Walk>(); }),
                         {.lanes = rpc::thread_lanes(2)});  // two threads step its environments
-  is_done.get();                                           // until the driver calls finish
+  node.shutdown_together();                                // when all three are done
 }
 
 void drive(const std::string& join) {
@@ -85,7 +82,7 @@ void drive(const std::string& join) {
   }
   std::cout << envs.size() << " environments, " << episodes << " episodes of "
             << static_cast<double>(steps) / static_cast<double>(episodes) << " steps on average\n";
-  rpc::when_all(node.each(node.peers()).call<void()>("finish")).get();
+  node.shutdown_together();
 }
 
 int main(int argc, char** argv) {
@@ -103,7 +100,7 @@ int main(int argc, char** argv) {
       join = "unix-abstract:walk-" + std::to_string(::getpid());
       for (int child = 1; child <= 2; ++child) {
         if (::fork() != 0) continue;         // before a node exists, because a node has threads
-        ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // if no process is left to tell it to finish
+        ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // if the driver dies before it has joined
         work(child, join);
         return 0;
       }

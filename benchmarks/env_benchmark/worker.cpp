@@ -8,8 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "common/worker_end.hpp"
-
 namespace env_benchmark {
 
 namespace rpc = batchrpc;
@@ -55,8 +53,7 @@ double run_free(const Setting& setting, StepTime time, double seconds) {
 
 void run_worker(const Setting& setting, StepTime time, const std::string& meeting_place,
                 std::size_t worker) {
-  const rpc::Node node(node_options(setting, meeting_place, static_cast<int>(worker) + 1));
-  const batchrpc_examples::WorkerEnd end(node, kDriver);
+  rpc::Node node(node_options(setting, meeting_place, static_cast<int>(worker) + 1));
   node.expose(kFree, [setting, time](double seconds) { return run_free(setting, time, seconds); });
   const rpc::EnvWorker envs(node,
                             [&setting, time](std::size_t size) {
@@ -64,7 +61,7 @@ void run_worker(const Setting& setting, StepTime time, const std::string& meetin
                                                                   time);
                             },
                             {.lanes = rpc::thread_lanes(setting.lanes), .max_envs = kMostEnvs});
-  end.wait();
+  node.shutdown_together();
 }
 
 }  // namespace env_benchmark

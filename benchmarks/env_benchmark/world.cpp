@@ -11,7 +11,6 @@
 
 #include "common/cpu_time.hpp"
 #include "common/meeting_place.hpp"
-#include "common/worker_end.hpp"
 #include "env_benchmark/worker.hpp"
 
 namespace env_benchmark {
@@ -50,7 +49,7 @@ World::World(const Setting& setting, StepTime time) : setting_(setting) {
 }
 
 World::~World() {
-  batchrpc_examples::finish_workers(*node_, names_of(setting_), std::chrono::seconds(1));
+  node_->shutdown_together(std::chrono::seconds(1));
   for (auto& child : children_)
     child.wait_for(std::chrono::seconds(2));
 }

@@ -220,7 +220,14 @@ ProcessExit ChildProcess::stop(std::chrono::milliseconds grace) {
   return wait();
 }
 
-void outlive_parent() { ::prctl(PR_SET_PDEATHSIG, 0); }
+// The kernel sends the first SIGALRM, the alarm the second one.
+void outlive_parent() {
+  struct sigaction first {};
+  first.sa_handler = [](int) { ::alarm(5); };
+  first.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
+  ::sigaction(SIGALRM, &first, nullptr);
+  ::prctl(PR_SET_PDEATHSIG, SIGALRM);
+}
 
 void stop_all(std::vector<ChildProcess>& children, std::chrono::milliseconds grace) {
   for (ChildProcess& child : children)

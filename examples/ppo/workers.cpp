@@ -10,7 +10,6 @@
 
 #include "common/meeting_place.hpp"
 #include "common/seconds_between.hpp"
-#include "common/worker_end.hpp"
 #include "games/games.hpp"
 #include "ppo/policies.hpp"
 #include "ppo/random.hpp"
@@ -55,8 +54,7 @@ std::vector<std::string> worker_names(const PpoOptions& options) {
 
 void run_worker_at(const PpoOptions& options, const std::string& join, int rank) {
   use_one_torch_thread();
-  const rpc::Node node = join_others(options, join, rank);
-  const WorkerEnd end(node, name_of(0));
+  rpc::Node node = join_others(options, join, rank);
   std::shared_ptr<rpc::WorkerPolicy> policy;
   if (options.inference == InferencePlace::worker) {
     policy = make_network_policy(options, make_env(options.env)->spec(),
@@ -66,7 +64,7 @@ void run_worker_at(const PpoOptions& options, const std::string& join, int rank)
       node, rpc::group_of([&options] { return make_env(options.env); }),
       {.lanes = rpc::thread_lanes(static_cast<std::size_t>(options.env_threads)),
        .policy = policy});
-  end.wait();
+  node.shutdown_together();
 }
 
 }  // namespace
@@ -95,7 +93,7 @@ Workers::Workers(const PpoOptions& options) : options_(options) {
 
 Workers::~Workers() {
   envs_.reset();
-  finish_workers(*node_, worker_names(options_), std::chrono::milliseconds(500));
+  node_->shutdown_together(std::chrono::milliseconds(500));
   for (ChildProcess& child : children_)
     child.wait_for(std::chrono::seconds(1));
 }

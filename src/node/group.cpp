@@ -4,6 +4,7 @@
 
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/call/exposed.hpp"
+#include "node/group_end.hpp"
 #include "node/group_functions.hpp"
 #include "node/group_membership.hpp"
 #include "node/group_root.hpp"
@@ -28,7 +29,8 @@ void expose(NodeCore& core, std::string_view name, Function function, Allow allo
 Group::Group(NodeCore& core)
     : core_(core),
       root_(std::make_shared<GroupRoot>(core)),
-      membership_(std::make_shared<GroupMembership>(core)) {}
+      membership_(std::make_shared<GroupMembership>(core)),
+      end_(std::make_shared<GroupEnd>(core, root_)) {}
 
 Group::~Group() = default;
 
@@ -59,6 +61,21 @@ void Group::start() {
         self()->core_.peers().remove(name, incarnation, reason.substr(0, wire::kMaxReason));
       },
       the_root);
+  expose(
+      core_, kDone,
+      [self] { self()->end_->member_is_done(CallContext::current()->caller().incarnation); },
+      members);
+  expose(
+      core_, kQuiet,
+      [self](std::uint64_t round, std::uint64_t calls) {
+        self()->end_->member_is_quiet(CallContext::current()->caller().incarnation, round, calls);
+      },
+      members);
+  expose(
+      core_, kReportQuiet, [self](std::uint64_t round) { self()->end_->report_quiet(round); },
+      the_root);
+  expose(
+      core_, kEnd, [self] { self()->end_->end(); }, the_root);
 }
 
 Future<JoinReply> Group::admit(Member member, std::int32_t world_size) {
@@ -84,7 +101,9 @@ void Group::give_up() {
 void Group::peer_lost(const PeerInfo& peer, const std::string& reason) {
   if (is_root()) {
     root_->peer_lost(peer, reason);
+    end_->members_changed();
   } else {
+    if (peer.rank == 0) end_->root_lost(peer.name, reason);
     membership_->peer_lost(peer);
   }
 }
@@ -92,6 +111,7 @@ void Group::peer_lost(const PeerInfo& peer, const std::string& reason) {
 void Group::peer_joined(const PeerInfo& peer) {
   if (is_root()) {
     root_->peer_joined(peer);
+    end_->members_changed();
   } else {
     membership_->peer_joined(peer);
   }
@@ -99,6 +119,7 @@ void Group::peer_joined(const PeerInfo& peer) {
 
 void Group::tick() {
   if (is_root()) root_->tick();
+  end_->tick();
 }
 
 }  // namespace batchrpc

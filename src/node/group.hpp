@@ -10,6 +10,7 @@
 
 namespace batchrpc {
 
+class GroupEnd;
 class GroupMembership;
 class GroupRoot;
 class NodeCore;
@@ -31,6 +32,9 @@ class Group final : public std::enable_shared_from_this<Group> {
   /// Calls GroupMembership::join(), on any other node.
   Future<void> join();
 
+  /// How the members end together.
+  [[nodiscard]] GroupEnd& end() noexcept { return *end_; }
+
   /// Fails gather() or join() if it is still pending.
   void give_up();
 
@@ -38,7 +42,7 @@ class Group final : public std::enable_shared_from_this<Group> {
   void peer_lost(const PeerInfo& peer, const std::string& reason);
   /// The same for a lost peer that returns because it was only cut off.
   void peer_joined(const PeerInfo& peer);
-  /// The root repeats news that a member may have missed. Called once per ping interval, on the
+  /// Repeats messages that another node may have missed. Called once per ping interval, on the
   /// loop.
   void tick();
 
@@ -50,6 +54,7 @@ class Group final : public std::enable_shared_from_this<Group> {
   NodeCore& core_;
   const std::shared_ptr<GroupRoot> root_;
   const std::shared_ptr<GroupMembership> membership_;
+  const std::shared_ptr<GroupEnd> end_;
 };
 
 }  // namespace batchrpc

@@ -12,6 +12,10 @@ inline constexpr std::string_view kJoin = "batchrpc.join";
 inline constexpr std::string_view kMembers = "batchrpc.members";
 inline constexpr std::string_view kJoined = "batchrpc.joined";
 inline constexpr std::string_view kLeft = "batchrpc.left";
+inline constexpr std::string_view kDone = "batchrpc.done";
+inline constexpr std::string_view kReportQuiet = "batchrpc.report_quiet";
+inline constexpr std::string_view kQuiet = "batchrpc.quiet";
+inline constexpr std::string_view kEnd = "batchrpc.end";
 
 template <class R, class... Args>
 detail::FunctionKey key_of(std::string_view name) {

@@ -9,6 +9,7 @@
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/rref/object_names.hpp"
 #include "node/ending_threads.hpp"
+#include "node/group_end.hpp"
 #include "node/node_core.hpp"
 #include "session/set_aside.hpp"
 
@@ -142,17 +143,39 @@ void MembershipSubscription::cancel() const {
   if (core && !core->is_forked_copy()) core->forget_handler(number_);
 }
 
-std::vector<std::string> Node::shutdown(Duration timeout) {
-  // A callback may wait, since its thread drives the loop meanwhile. A handler would wait for its
-  // own end.
+// A callback may wait, since its thread drives the loop meanwhile. A handler would wait for its own
+// end.
+void Node::refuse_to_end_itself(std::string_view function) const {
   const bool waits_for_itself = live_core().is_own_thread() &&
                                 (!live_core().loop()->is_driving() || SetAside::is_in_handler());
   if (waits_for_itself) {
     throw InvalidArgument(
-        "shutdown on a thread of node " + name() +
+        std::string(function) + " on a thread of node " + name() +
         ", while it runs a handler, would wait for itself; call it on another thread");
   }
+}
+
+std::vector<std::string> Node::shutdown(Duration timeout) {
+  refuse_to_end_itself("shutdown");
   return live_core().shutdown(timeout);
+}
+
+std::vector<std::string> Node::shutdown_together(Duration timeout) {
+  refuse_to_end_itself("shutdown_together");
+  NodeCore& core = live_core();
+  std::vector<std::string> left;
+  if (!core.refusal()) {
+    WaitContext::suggest(core.context());
+    Future<std::string> over = core.group_end().done();
+    std::string why = over.wait_for(timeout) ? std::move(over).get() : core.group_end().missing();
+    if (!why.empty()) {
+      core.log().warning("shuts down without its group: " + why);
+      left.push_back(std::move(why));
+    }
+  }
+  for (std::string& each : core.shutdown(core.options().shutdown_timeout))
+    left.push_back(std::move(each));
+  return left;
 }
 
 std::shared_ptr<Executor> Node::workers() const { return live_core().workers(); }

@@ -218,6 +218,8 @@ Future<PeerInfo> NodeCore::wait_for_peer(std::string peer, Duration timeout) {
                                     .addresses = addresses_.listening().advertised()});
 }
 
+GroupEnd& NodeCore::group_end() noexcept { return group_->end(); }
+
 // --- what layers above add
 
 std::shared_ptr<void> NodeCore::extension_of(std::type_index type,

@@ -27,6 +27,7 @@ namespace batchrpc {
 
 class CallDispatcher;
 class Group;
+class GroupEnd;
 class Retries;
 
 /// The implementation of Node. Puts the parts of a node together, starts them and ends them. The
@@ -95,6 +96,10 @@ class NodeCore final : public SessionHost, public LocalNode {
   [[nodiscard]] const std::shared_ptr<Executor>& loop_tasks() const noexcept {
     return threads_.loop_tasks();
   }
+  /// How a thread of the program waits for this node's futures.
+  [[nodiscard]] const std::shared_ptr<WaitContext>& context() const noexcept {
+    return threads_.context();
+  }
   [[nodiscard]] bool is_own_thread() const { return threads_.is_own_thread(); }
   [[nodiscard]] NodeAddresses& addresses() noexcept { return addresses_; }
   [[nodiscard]] std::string address() const { return addresses_.listening().address(); }
@@ -114,6 +119,8 @@ class NodeCore final : public SessionHost, public LocalNode {
   void on_end_report(EndReport report) override;
   Future<PeerInfo> wait_for_peer(std::string peer, Duration timeout);
 
+  /// How the group ends together (Node::shutdown_together).
+  [[nodiscard]] GroupEnd& group_end() noexcept;
   /// Ends the node (Node::shutdown). Returns what was not finished; nothing the second time.
   std::vector<std::string> shutdown(Duration timeout);
 

@@ -52,6 +52,11 @@ std::shared_ptr<RetriedCall> Retries::take_paused(std::uint64_t number) {
   return std::move(node.mapped().call);
 }
 
+bool Retries::is_idle() {
+  const std::lock_guard lock(mutex_);
+  return paused_.empty();
+}
+
 std::vector<std::string> Retries::close() {
   std::map<std::uint64_t, Paused> paused;
   {

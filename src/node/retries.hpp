@@ -53,6 +53,8 @@ class Retries : public std::enable_shared_from_this<Retries> {
   [[nodiscard]] bool pause(std::shared_ptr<RetriedCall> call, TimePoint when);
   /// Ends the pause of a call without an attempt, and returns the call; null if it does not pause.
   [[nodiscard]] std::shared_ptr<RetriedCall> take_paused(std::uint64_t number);
+  /// Whether no call pauses.
+  [[nodiscard]] bool is_idle();
   /// Ends the calls that pause with ShutDown, and returns their names, such as "worker1: add (3
   /// calls), to be tried again". From now on none pauses.
   std::vector<std::string> close();

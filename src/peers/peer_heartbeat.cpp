@@ -173,6 +173,24 @@ bool PeerTable::is_sent() const {
   });
 }
 
+std::vector<PeerTable::SentMark> PeerTable::mark_sent() const {
+  std::vector<SentMark> marks;
+  for (auto& [name, session] : all_sessions()) {
+    const OutputQueue::Frames frames = session->connection().output().frames();
+    if (frames.acknowledged == frames.sent || session->outgoing().is_closed()) continue;
+    if (session->is_attached()) session->ask_for_acknowledgement();
+    marks.push_back({.session = std::move(session), .frames = frames.sent});
+  }
+  return marks;
+}
+
+bool PeerTable::is_received(const std::vector<SentMark>& marks) {
+  return std::all_of(marks.begin(), marks.end(), [](const SentMark& mark) {
+    return mark.session->outgoing().is_closed() ||
+           mark.session->connection().output().frames().acknowledged >= mark.frames;
+  });
+}
+
 std::vector<std::string> PeerTable::pending() const {
   std::vector<std::string> texts;
   for (const auto& [name, session] : all_sessions()) {

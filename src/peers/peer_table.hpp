@@ -114,6 +114,15 @@ class PeerTable final : public PeerView {
   /// Whether the peers have received all output, except the output for broken connections.
   [[nodiscard]] bool is_sent() const;
 
+  /// What was sent over a session up to some moment.
+  struct SentMark {
+    std::shared_ptr<Session> session;
+    std::uint64_t frames = 0;
+  };
+  /// Returns what has been sent to all peers so far, and asks for its acknowledgement. On the loop.
+  [[nodiscard]] std::vector<SentMark> mark_sent() const;
+  /// Whether the peers have received all of that. A session that has ended counts as one that has.
+  [[nodiscard]] static bool is_received(const std::vector<SentMark>& marks);
   /// Answers those calls of peers that have not begun to run with `error`.
   void refuse_waiting(const std::exception_ptr& error) const;
   /// Says goodbye to all peers. Calls to them end with ShutDown. On the loop if it still runs.

@@ -32,9 +32,14 @@ int Liveness::tick() {
   if (silent_ticks_ == 0) heard_at_ = now;
   // Sent even if the peer was heard. If it is silent from now on, that silence is known to have
   // lasted since the last tick.
-  const auto since = static_cast<std::uint64_t>((now - attached_at_).count());
-  link_.send(wire::plain_frame({.kind = wire::FrameKind::ping, .id = kEcho | since}));
+  ping();
   return silent_ticks_;
+}
+
+void Liveness::ping() {
+  const auto since = static_cast<std::uint64_t>((link_.loop()->now() - attached_at_).count());
+  link_.send(wire::plain_frame({.kind = wire::FrameKind::ping, .id = kEcho | since}));
+  link_.flush();
 }
 
 void Liveness::pong(std::uint64_t id) {

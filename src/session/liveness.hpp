@@ -20,6 +20,8 @@ class Liveness {
   void attached();
   /// That connection has broken.
   void broke(const std::string& why);
+  /// Sends a ping. Its pong acknowledges, as every frame does, what the peer has received.
+  void ping();
   /// Sends a ping. Called once per ping interval. Returns the number of intervals for which the
   /// peer has been silent.
   int tick();

@@ -237,6 +237,11 @@ std::uint64_t OutputQueue::unacknowledged() const {
   return batches_.unacknowledged();
 }
 
+OutputQueue::Frames OutputQueue::frames() const {
+  const std::lock_guard lock(mutex_);
+  return {.sent = batches_.sent(), .acknowledged = batches_.sent() - batches_.unacknowledged()};
+}
+
 std::error_code OutputQueue::error() const {
   const std::lock_guard lock(mutex_);
   return error_;

@@ -62,6 +62,9 @@ class Session final : public FrameSink, public std::enable_shared_from_this<Sess
   /// has been silent.
   int tick();
 
+  /// Asks the peer to acknowledge what it has received. On the loop, while attached.
+  void ask_for_acknowledgement() { liveness_.ping(); }
+
   /// is_open(): whether the peer has ever said hello. is_attached(): whether it has on the present
   /// connection. Thread-safe.
   [[nodiscard]] bool is_open() const noexcept { return open_.load(std::memory_order_acquire); }

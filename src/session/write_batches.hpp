@@ -65,6 +65,8 @@ class WriteBatches {
   /// The bytes that are to be written, and those that are kept until they are acknowledged.
   [[nodiscard]] std::size_t unwritten_bytes() const;
   [[nodiscard]] std::size_t kept_bytes() const;
+  /// The number of reliable frames in all batches so far.
+  [[nodiscard]] std::uint64_t sent() const noexcept { return sequence_; }
   /// The number of reliable frames that the peer has not acknowledged.
   [[nodiscard]] std::uint64_t unacknowledged() const noexcept { return sequence_ - acknowledged_; }
 

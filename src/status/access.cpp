@@ -12,6 +12,7 @@
 namespace batchrpc::status {
 namespace {
 
+constexpr std::size_t kShortest = 16;
 constexpr std::size_t kLongest = 1024;
 constexpr std::string_view kBase64 =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -61,10 +62,13 @@ std::optional<std::string> from_base64(std::string_view text) {
 
 Access::Access(std::string_view token)
     : is_open_(token.empty()), key_(random_key()), expected_(derive_secret(key_, token)) {
-  if (token.size() > kLongest || !std::all_of(token.begin(), token.end(), is_token_character)) {
+  const bool is_short = !token.empty() && token.size() < kShortest;
+  if (is_short || token.size() > kLongest ||
+      !std::all_of(token.begin(), token.end(), is_token_character)) {
     throw InvalidArgument(
-        "the token of a status page has more than " + std::to_string(kLongest) +
-        " characters, or others than letters, digits and -._~+/= (a line end, if it was read from "
+        "the token of a status page has fewer than " + std::to_string(kShortest) +
+        " characters or more than " + std::to_string(kLongest) +
+        ", or others than letters, digits and -._~+/= (a line end, if it was read from "
         "a file?); make one with: openssl rand -hex 32");
   }
 }

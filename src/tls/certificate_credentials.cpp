@@ -1,5 +1,6 @@
 #include <openssl/err.h>
 #include <openssl/pem.h>
+#include <sys/stat.h>
 
 #include <array>
 #include <mutex>
@@ -23,6 +24,15 @@ namespace {
                                     const std::string& what) {
   const std::string reason = take_openssl_error();
   refuse(option, path, what + (reason.empty() ? "" : " (" + reason + ")"));
+}
+
+// A group may read it: a service manager may keep keys of root for the group of the service.
+void check_private(const std::string& key) {
+  struct stat found {};
+  if (::stat(key.c_str(), &found) != 0 || (found.st_mode & S_IRWXO) == 0) return;
+  refuse("key", key,
+         "can be read or written by every user of this host; run: chmod o= on it (for a secret of "
+         "Kubernetes, set defaultMode: 0440)");
 }
 
 // Adds the lists of revoked certificates in the file. From then on each certificate needs one.
@@ -143,6 +153,7 @@ class CertificateCredentials final : public Credentials {
     SSL_CTX* const context = made.context.get();
     if (SSL_CTX_use_certificate_chain_file(context, options_.certificate.c_str()) != 1)
       refuse_by_openssl("certificate", options_.certificate, "has no certificate (PEM)");
+    check_private(options_.key);
     if (SSL_CTX_use_PrivateKey_file(context, options_.key.c_str(), SSL_FILETYPE_PEM) != 1 ||
         SSL_CTX_check_private_key(context) != 1) {
       refuse_by_openssl("key", options_.key,

@@ -23,8 +23,8 @@
 namespace batchrpc::tls {
 
 /// Secures streams by TLS 1.3 (docs/security.md). At most 64 accepted handshakes are under way, 32
-/// of them with one other host, for 5 s each. When all places are taken, one that is older than a
-/// second loses its place.
+/// of them with one other host, for 5 s each. When all places are taken, a random one loses its
+/// place.
 class TlsSecurity final : public StreamSecurity, public std::enable_shared_from_this<TlsSecurity> {
  public:
   /// Makes the credentials when they are first needed. Throws InvalidArgument.
@@ -64,7 +64,7 @@ class TlsSecurity final : public StreamSecurity, public std::enable_shared_from_
     bool is_new = true;  // may have been proved by credentials that were replaced meanwhile
   };
 
-  [[nodiscard]] std::shared_ptr<Credentials> credentials();
+  [[nodiscard]] std::shared_ptr<Credentials> credentials() const;
   void begin(std::unique_ptr<Stream> stream, std::string accepted_from, TimePoint deadline,
              ConnectHandler handler);
   [[nodiscard]] std::shared_ptr<Handshake> take(Number number);
@@ -72,20 +72,22 @@ class TlsSecurity final : public StreamSecurity, public std::enable_shared_from_
   void finished(Number number, Handshake::Outcome outcome, ConnectHandler& handler);
   void report(const std::string& peer, std::error_code error, const std::string& why,
               bool accepted);
+  void write(bool accepted, std::error_code error, const std::string& line) const;
   void look();
   void check_open(const Credentials& current, bool anew);
 
   const Parts parts_;
   const std::shared_ptr<OffLoop> threads_ = std::make_shared<OffLoop>();
 
-  mutable std::mutex mutex_;  // guards what follows
-  std::shared_ptr<Credentials> credentials_;
+  mutable std::mutex mutex_;                          // guards what follows
+  mutable std::shared_ptr<Credentials> credentials_;  // null until they are needed
   std::map<Number, UnderWay> under_way_;
   RandomBits random_{0};
   Number next_ = 1;
   std::vector<Open> open_;
   bool watched_ = false;
-  std::map<std::pair<bool, int>, LogLimit> limits_;  // by whether it was accepted, and the reason
+  mutable std::map<std::pair<bool, int>, LogLimit>
+      limits_;  // by whether it was accepted, and the reason
 };
 
 }  // namespace batchrpc::tls

@@ -154,11 +154,11 @@ class BrowserTest(unittest.TestCase):
 
     def test_a_page_with_a_token_opens_with_it_as_the_password_and_goes_on(self):
         self.expects_errors = True  # the first answer is 401
-        program = Program("status_program", "127.0.0.1:0", "", "a-token")
+        program = Program("status_program", "127.0.0.1:0", "", "a-token-of-this-test")
         self.addCleanup(program.end)
         self.browser.get(program.address)
         self.assertNotIn("agent", self.browser.page_source)
-        self.browser.get(program.address.replace("http://", "http://anyone:a-token@"))
+        self.browser.get(program.address.replace("http://", "http://anyone:a-token-of-this-test@"))
         self.wait_for("connection-text", "live")
         self.assert_numbers_move("select_action")
 

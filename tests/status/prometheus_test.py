@@ -53,8 +53,8 @@ class PrometheusTest(unittest.TestCase):
                         "-nodes", "-days", "1", "-subj", "/CN=localhost", "-addext",
                         "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(certificate)],
                        check=True, capture_output=True, timeout=60)
-        token.write_text("a-token\n")
-        program = Program("status_program", "127.0.0.1:0", "", "a-token", str(certificate), str(key))
+        token.write_text("a-token-of-this-test\n")
+        program = Program("status_program", "127.0.0.1:0", "", "a-token-of-this-test", str(certificate), str(key))
         self.addCleanup(program.end)
         value = self.scrape(program.address.removeprefix("https://"),
                             f"  scheme: https\n  authorization:\n    credentials_file: {token}\n"

@@ -50,7 +50,7 @@ struct Server {
 TEST_CASE("a page by TLS is for those who trust its certificate and have its token") {
   const SelfSigned files;
   const StatusOptions options{.address = GENERATE("127.0.0.1:0", "0.0.0.0:0"),
-                              .token = "secret",
+                              .token = "a-secret-of-this-test",
                               .certificate = files.certificate(),
                               .key = files.key()};
   const Node node({.name = "encrypted", .status = status_page(options)});
@@ -61,7 +61,7 @@ TEST_CASE("a page by TLS is for those who trust its certificate and have its tok
     client.send("GET /status.json HTTP/1.1\r\nHost: localhost\r\n" + authorization + "\r\n");
     return Answer(client.read_all()).status;
   };
-  CHECK(ask("Authorization: Bearer secret\r\n") == 200);
+  CHECK(ask("Authorization: Bearer a-secret-of-this-test\r\n") == 200);
   CHECK(ask("Authorization: Bearer public\r\n") == 401);
   CHECK(ask("") == 401);
 }
@@ -70,14 +70,15 @@ TEST_CASE("beyond loopback any host's name will do") {
   const SelfSigned files;
   const Node node({.name = "open"});
   const StatusServer page(node, {.address = "0.0.0.0:0",
-                                 .token = "secret",
+                                 .token = "a-secret-of-this-test",
                                  .certificate = files.certificate(),
                                  .key = files.key()});
   CHECK(page.address().starts_with("https://0.0.0.0:"));
   const TlsClient client(test::port_of(page.address()), files);
   REQUIRE(client.connect());
   client.send(
-      "GET /metrics HTTP/1.1\r\nHost: agent.cluster:80\r\nAuthorization: Bearer secret\r\n\r\n");
+      "GET /metrics HTTP/1.1\r\nHost: agent.cluster:80\r\nAuthorization: Bearer "
+      "a-secret-of-this-test\r\n\r\n");
   CHECK(Answer(client.read_all()).status == 200);
 }
 

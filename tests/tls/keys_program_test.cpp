@@ -186,10 +186,12 @@ TEST_CASE("batchrpc-keys revokes certificates, and keeps those revoked before") 
     require_done(keys({"node", at, name}));
   require_done(keys({"revoke", at, at + "/a.pem"}));
   CHECK(folder.revoked() == 1);
-  require_done(keys({"revoke", at, at + "/b.pem", at + "/a.pem"}));
+  require_done(keys({"revoke", at, "b", at + "/a.pem"}));
   CHECK(folder.revoked() == 2);
   check_refused(keys({"revoke", at, at + "/c.pem", at + "/ca.pem"}), "ca.pem cannot be revoked");
   check_refused(keys({"revoke", at, at + "/none.pem"}), "cannot be read");
+  check_refused(keys({"revoke", at, "none"}), "none cannot be read");
+  check_refused(keys({"revoke", at, "ca"}), "ca cannot be read");
   CHECK(folder.revoked() == 2);
 }
 
@@ -222,6 +224,7 @@ TEST_CASE("batchrpc-keys shows its usage when it is used wrongly") {
   for (const char* days : {"0", "-1", "36501", "1x", "", "99999999999999999999"})
     check_usage(keys({"authority", "a", "--days", days}), "from 1 to 36500");
   CHECK(keys({"--help"}).status == 0);
+  CHECK(keys({"token", "--help"}).status == 0);
 }
 
 }  // namespace keys_program_test

@@ -123,6 +123,28 @@ TEST_CASE("without any option the token of the user serves loopback, and is made
   CHECK(found.st_ino == made);
 }
 
+TEST_CASE("a token of the user that cannot be used is refused when the node starts") {
+  const CertificateFiles files;
+  const std::string home = files.write("home", "");
+  std::filesystem::remove(home);
+  std::filesystem::create_directories(home + "/.batchrpc");
+  const std::string token = files.write("home/.batchrpc/token", tls::make_token());
+  ::chmod(token.c_str(), 0644);
+  const Variable no_file("BATCHRPC_TOKEN_FILE", std::nullopt);
+  const Variable no_token("BATCHRPC_TOKEN", std::nullopt);
+  const Variable at_home("HOME", home);
+  NodeOptions options = root_options({});
+  options.join = "tcp://127.0.0.1:0";
+  CHECK_THAT(message_of(options),
+             Catch::StartsWith("InvalidArgument") &&
+                 Catch::Contains(token + " can be read or written by others; run: chmod go="));
+  LogLines log;
+  NodeOptions by_unix = real_root("a", 1);  // it needs no token
+  by_unix.logging.sink = log.sink();
+  CHECK(message_of(by_unix) == "no error");
+  CHECK(log.contain(token + " can be read or written by others"));
+}
+
 TEST_CASE("beyond loopback a node without a token refuses to start, and names the three ways") {
   const Variable no_file("BATCHRPC_TOKEN_FILE", std::nullopt);
   const Variable no_token("BATCHRPC_TOKEN", std::nullopt);
@@ -188,6 +210,11 @@ TEST_CASE("options and files that cannot be used are refused when the node start
              Catch::Contains("has expired"));
   CHECK_THAT(message_of(root_options(files.options("a", 1h, 2h))),
              Catch::Contains("is not valid yet"));
+  SecurityOptions readable = files.options("a");
+  ::chmod(readable.key.c_str(), 0644);
+  CHECK_THAT(message_of(root_options(readable)), Catch::Contains("by every user of this host"));
+  ::chmod(readable.key.c_str(), 0640);
+  CHECK(message_of(root_options(readable)) == "no error");
   SecurityOptions absent = files.options("a");
   absent.certificate = "/nowhere/a.pem";
   CHECK_THAT(message_of(root_options(absent)), Catch::Contains("No such file"));

@@ -280,6 +280,24 @@ class BATCHRPC_EXPORT Node {
   /// embedder's context throws meanwhile leaves the context's run() afterwards.
   std::vector<std::string> shutdown(Duration timeout);
 
+  /// Ends the whole group: waits until every member has called this function and no call is under
+  /// way between any of them, and then shuts this node down. Until then the node continues to serve
+  /// calls, and handlers may make more. So a worker that only serves calls needs no more than this:
+  ///
+  ///     batchrpc::Node node({.name = "worker1", .rank = 1, .world_size = 2, .join = "env://"});
+  ///     node.expose<&step>();
+  ///     node.shutdown_together();
+  ///
+  /// A call is under way until it is answered; a notification, until its handler has returned. Work
+  /// of the program that is no call is not waited for. The wait also ends at the timeout, and when
+  /// the root is lost or leaves in another way. Other members that are lost or leave are not waited
+  /// for.
+  ///
+  /// Returns why the wait ended early, and what shutdown(NodeOptions::shutdown_timeout) returns;
+  /// empty if all went well. Throws what shutdown() throws, and InvalidArgument if it is called
+  /// twice.
+  std::vector<std::string> shutdown_together(Duration timeout = Duration::max());
+
   /// Returns the executor that runs handlers, for `then(executor, f)` and batchers.
   [[nodiscard]] std::shared_ptr<Executor> workers() const;
 
@@ -316,6 +334,7 @@ class BATCHRPC_EXPORT Node {
 
   void expose_function(std::shared_ptr<detail::ExposedFunction> function) const;
   [[nodiscard]] Peers no_peers() const;
+  void refuse_to_end_itself(std::string_view function) const;
   [[nodiscard]] NodeCore& live_core() const;  // throws InvalidArgument if moved from
 
   std::shared_ptr<NodeCore> core_{};

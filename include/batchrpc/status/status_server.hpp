@@ -15,8 +15,9 @@ struct StatusOptions {
   /// host it is loopback. Port 0 picks a free port.
   std::string address = "127.0.0.1:0";
   /// Every request needs it: as `Authorization: Bearer TOKEN`, or as the password of any user, for
-  /// which a browser asks. Only `/healthz` is open. Letters, digits and `-._~+/=`; make one with
-  /// `openssl rand -hex 32`. Empty: whoever reaches the page may read it.
+  /// which a browser asks. Only `/healthz` is open. Letters, digits and `-._~+/=`, at
+  /// least 16 of them; make one with `openssl rand -hex 32`. Empty: whoever reaches the page may
+  /// read it.
   std::string token{};
   /// Path of a PEM file with the certificate, followed by those that signed it: the page is served
   /// by TLS 1.3 only. Empty: by plain HTTP. The files are read once.

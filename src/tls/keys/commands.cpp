@@ -134,6 +134,13 @@ void report_node(const NodeWish& wish, const std::string& path, const UriParts& 
             << "next: copy both and " << in(wish.folder, "ca.pem") << " to the node\n";
 }
 
+/// The file that is meant by this name of a node or of a file.
+std::string certificate_file(const std::string& folder, const std::string& wanted) {
+  if (is_taken(wanted) || wanted.find('/') != std::string::npos || wanted == "ca") return wanted;
+  const std::string file = in(folder, file_stem_of(wanted) + ".pem");
+  return is_taken(file) ? file : wanted;
+}
+
 }  // namespace
 
 void write_token(const std::string& file) {
@@ -196,7 +203,8 @@ void write_revocations(const RevokeWish& wish) {
   std::string list = is_taken(path) ? read_file(path) : std::string();
   if (wish.certificates.empty())
     list = tls::make_revocations(authority, {}, valid_for(wish.days), list);
-  for (const std::string& file : wish.certificates) {
+  for (const std::string& wanted : wish.certificates) {
+    const std::string file = certificate_file(wish.folder, wanted);
     const std::string certificate = read_file(file);
     try {
       if (certificate.empty()) throw InvalidArgument("the file is empty");

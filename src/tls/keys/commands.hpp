@@ -35,7 +35,7 @@ void renew_node(const NodeWish& wish);
 /// The folder's list of revoked certificates, with these too.
 struct RevokeWish {
   std::string folder{};
-  std::vector<std::string> certificates{};  ///< files
+  std::vector<std::string> certificates{};  ///< files, or names of nodes of the folder
   int days = 3650;  ///< after that, nodes refuse the list, and so each other
 };
 void write_revocations(const RevokeWish& wish);

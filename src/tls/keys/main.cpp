@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <charconv>
 #include <exception>
 #include <iostream>
@@ -19,7 +20,7 @@ constexpr std::string_view kUsage =
        batchrpc-keys authority FOLDER [--days N]
        batchrpc-keys node FOLDER NAME [--job JOB] [--domain DOMAIN] [--days N]
        batchrpc-keys renew FOLDER NAME [--job JOB] [--domain DOMAIN] [--days N]
-       batchrpc-keys revoke FOLDER [CERTIFICATE.pem...] [--days N]
+       batchrpc-keys revoke FOLDER [NAME | CERTIFICATE.pem]... [--days N]
 
 token      writes a new join token to FILE
 authority  writes ca.pem and ca.key: an authority that signs certificates (3650 days)
@@ -29,7 +30,8 @@ node       writes NAME.pem and NAME.key, signed by FOLDER's authority (365 days)
 renew      replaces the files of NAME, with the job and domain of the old certificate; nodes that
            use them load them by themselves; the old certificate is kept as NAME.SERIAL.pem, and
            is valid until its end, or until it is revoked
-revoke     writes crl.pem, which has these certificates and those revoked before (3650 days)
+revoke     writes crl.pem, which has these certificates and those revoked before (3650 days);
+           NAME stands for FOLDER/NAME.pem
 
 Nothing is overwritten, except by renew, and crl.pem.
 )";
@@ -137,7 +139,8 @@ void run(const std::string& command, const std::vector<std::string>& words) {
 int main_of(std::vector<std::string> words) {
   try {
     if (words.empty()) throw WrongUsage("");
-    if (words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
+    const auto is_help = [](const std::string& word) { return word == "--help" || word == "-h"; };
+    if (words[0] == "help" || std::any_of(words.begin(), words.end(), is_help)) {
       std::cout << kUsage;
       return 0;
     }
