@@ -16,6 +16,7 @@
 #include "batchrpc/future/promise.hpp"
 #include "batchrpc/future/when_all.hpp"
 #include "batchrpc/future/when_any.hpp"
+#include "batchrpc/future/when_n.hpp"
 #include "batchrpc/metrics/node_metrics.hpp"
 #include "batchrpc/node/exposing_objects.hpp"
 #include "batchrpc/node/inspect.hpp"

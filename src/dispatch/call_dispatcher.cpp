@@ -147,7 +147,13 @@ void CallDispatcher::park(CalledFunction& called, detail::WaitingCall call,
     const auto now = environment_.counters.unknown().stopwatch().ticks();
     admit(again, parked, {.node = node, .at = now, .bytes = bytes});
   };
-  if (!parked_->park(called.name, call, std::move(run_again))) reject(called, call, arrival, error);
+  const std::string caller = call.context().caller().name;
+  if (!parked_->park(called.name, call, std::move(run_again)))
+    return reject(called, call, arrival, error);
+  environment_.log_limits.parked_calls.write(
+      environment_.log, LogLevel::info, environment_.loop->now(),
+      "a call from " + caller +
+          " waits for its function (NodeOptions::expose_within): " + describe(error));
 }
 
 // Refuses a call whose function was not found; `error` has the reason.

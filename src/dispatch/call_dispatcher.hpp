@@ -50,7 +50,8 @@ class CallDispatcher final : public CallSink {
 
   /// Runs the calls that waited for `function`, which is in the table now.
   void exposed(std::string_view function) { parked_->exposed(function); }
-  /// From `end` on no call waits for its function. Without this call, calls wait without limit.
+  /// From `end` on, or from an earlier one, no call waits for its function. Without this call,
+  /// calls wait without limit.
   void expect_functions_until(TimePoint end) { parked_->expect_functions_until(end); }
   /// Fails the calls that wait for their functions. From now on none waits.
   void close_parked(const std::exception_ptr& error) { parked_->close(error); }

@@ -70,8 +70,9 @@ void ParkedCalls::run_one(detail::WaitingCall call, RunAgain again) {
 
 void ParkedCalls::expect_functions_until(TimePoint end) {
   const std::lock_guard lock(mutex_);
-  if (end_ != TimePoint::max()) return;  // closed meanwhile
+  if (end >= end_) return;
   end_ = end;
+  loop_->cancel(timer_);
   timer_ = loop_->schedule(end, [weak = weak_from_this()] {
     const auto self = weak.lock();
     if (!self) return;
@@ -95,7 +96,7 @@ void ParkedCalls::close(const std::exception_ptr& error) {
   {
     const std::lock_guard lock(mutex_);
     end_ = TimePoint::min();
-    if (timer_ != 0) loop_->cancel(timer_);
+    loop_->cancel(timer_);
     calls.swap(calls_);
     lines_.clear();
   }

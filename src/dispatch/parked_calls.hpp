@@ -35,7 +35,8 @@ class ParkedCalls : public std::enable_shared_from_this<ParkedCalls> {
   bool park(const std::string& function, detail::WaitingCall& call, RunAgain again);
   /// Runs the calls that waited for `function`, which is in the table now.
   void exposed(std::string_view function);
-  /// From `end` on no call waits. Without this call, calls wait without limit.
+  /// From `end` on, or from an earlier one, no call waits. Without this call, calls wait without
+  /// limit.
   void expect_functions_until(TimePoint end);
   /// Fails the calls that wait. From now on none waits.
   void close(const std::exception_ptr& error);

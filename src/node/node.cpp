@@ -109,6 +109,8 @@ void Node::expose_function(std::shared_ptr<detail::ExposedFunction> function) co
   live_core().expose(std::move(function));
 }
 
+void Node::ready() const { live_core().expect_no_more_functions(); }
+
 bool Node::unexpose(std::string_view name) const {
   if (name.starts_with(kReservedPrefix)) return false;
   FunctionTable& functions = live_core().functions();
@@ -165,6 +167,7 @@ std::vector<std::string> Node::shutdown_together(Duration timeout) {
   NodeCore& core = live_core();
   std::vector<std::string> left;
   if (!core.refusal()) {
+    core.expect_no_more_functions();
     WaitContext::suggest(core.context());
     Future<std::string> over = core.group_end().done();
     std::string why = over.wait_for(timeout) ? std::move(over).get() : core.group_end().missing();

@@ -151,6 +151,11 @@ void NodeCore::expose(std::shared_ptr<detail::ExposedFunction> function) {
   calls_->exposed(name);
 }
 
+void NodeCore::expect_no_more_functions() {
+  threads_.refuse_forked_copy();
+  calls_->expect_functions_until(loop()->now());
+}
+
 void NodeCore::address(wire::Hello& hello, std::string_view peer) const {
   peers_->address(hello, peer);
 }

@@ -58,6 +58,8 @@ class NodeCore final : public SessionHost, public LocalNode {
   /// Throws if this is the copy in a forked child, before its locks are used.
   void refuse_forked_copy() const { threads_.refuse_forked_copy(); }
   void expose(std::shared_ptr<detail::ExposedFunction> function) override;
+  /// From now on no call waits for its function.
+  void expect_no_more_functions();
   void run_on_worker(Task task) override;
   [[nodiscard]] std::shared_ptr<PayloadMemory> payload_memory() const {
     return session_parts_.payload_memory;

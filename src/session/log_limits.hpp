@@ -10,6 +10,7 @@ struct LogLimits {
   LogLimit no_hello;               ///< connections that ended before a hello
   LogLimit handler_errors;         ///< exceptions that have left handlers
   LogLimit refused_calls;          ///< calls of functions that their caller may not call
+  LogLimit parked_calls;           ///< calls that wait until their function is exposed
   LogLimit dropped_notifications;  ///< notifications that this node cannot take or run
 };
 

@@ -197,6 +197,29 @@ TEST_CASE("calls that come before their function is exposed wait for it, for a w
   CHECK(late.code() == ErrorCode::not_found);
 }
 
+TEST_CASE("no call waits for a function of a node that has exposed everything") {
+  VirtualWorld world;
+  const Node root = world.root();
+  NodeOptions options = world.joining("worker");
+  options.expose_within = GENERATE(as<Duration>(), 5s, Duration::max());
+  const Node worker(options);
+  worker.expose<&exposing::add>();
+  auto waiting = root.call<int(int, int)>("worker", "exposing::ad", 1, 2);
+  world.run_for(1s);
+  CHECK_FALSE(waiting.ready());
+  CHECK(
+      world.log.contain("a call from root waits for its function (NodeOptions::expose_within): "
+                        "no function 'exposing::ad' is exposed on worker; did you mean "
+                        "'exposing::add'?"));
+  worker.ready();
+  const TimePoint now = world.loop->now();
+  CHECK(outcome(std::move(waiting)).code() == ErrorCode::not_found);
+  CHECK(outcome(root.call<int(int, int)>("worker", "exposing::ad", 1, 2)).code() ==
+        ErrorCode::not_found);
+  CHECK(root.call<&exposing::add>("worker", 1, 2).get() == 3);
+  CHECK(world.loop->now() == now);
+}
+
 TEST_CASE("calls that wait for their function when the node ends have not run") {
   VirtualWorld world;
   const Node root = world.root();

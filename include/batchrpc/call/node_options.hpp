@@ -185,7 +185,8 @@ struct NodeOptions {
   /// The time that the destructor gives to calls in flight.
   Duration shutdown_timeout = std::chrono::seconds(1);
   /// For this long after joining, a call of a function that this node has not exposed waits for it.
-  /// Later it fails with NotFound at once. So nodes that start together may call each other.
+  /// Later, or after Node::ready(), it fails with NotFound at once. So nodes that start together
+  /// may call each other.
   Duration expose_within = std::chrono::seconds(5);
 
   /// The number of threads that run handlers: 1 to 1024. A node with a simulation.loop has none.

@@ -128,6 +128,10 @@ class BATCHRPC_EXPORT Node {
 
   // --- exposing
 
+  /// This node has exposed everything. From now on a call of another function fails with NotFound
+  /// at once, and no longer waits for NodeOptions::expose_within. shutdown_together() implies this.
+  void ready() const;
+
   /// Lets peers call the function `F` under its qualified name. Throws InvalidArgument if the name
   /// is taken.
   template <auto F>
