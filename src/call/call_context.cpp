@@ -7,7 +7,9 @@
 #include "batchrpc/call/call_extras.hpp"
 #include "batchrpc/call/call_recording.hpp"
 #include "batchrpc/call/call_state.hpp"
+#include "batchrpc/call/remote_call.hpp"
 #include "batchrpc/future/wait.hpp"
+#include "call/local_node.hpp"
 
 namespace batchrpc {
 
@@ -35,6 +37,13 @@ const detail::CallExtras* detail::ContextAccess::current_extras() noexcept {
 detail::OperatorSink* CallContext::operators() const noexcept {
   detail::CallRecording* const recording = extras_ ? extras_->recording.get() : nullptr;
   return recording != nullptr && recording->wants_operators() ? recording : nullptr;
+}
+
+// While a handler runs, its thread knows the node. A coroutine that goes on does not.
+std::shared_ptr<const Node> CallContext::node() const {
+  std::shared_ptr<LocalNode> local = this == ambient() ? detail::CurrentNode::get() : nullptr;
+  if (!local && call_) local = call_->node();
+  return local ? local->handle() : nullptr;
 }
 
 TraceContext CallContext::trace() const noexcept {

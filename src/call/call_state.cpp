@@ -40,6 +40,11 @@ std::shared_ptr<ExposedFunction> CallState::function() {
   return is_under_way(look()) ? function_ : nullptr;
 }
 
+std::shared_ptr<LocalNode> CallState::node() {
+  const std::lock_guard lock(mutex_);
+  return is_under_way(look()) && sink ? sink->node() : nullptr;
+}
+
 bool CallState::start() {
   std::uint8_t seen = state_.load(std::memory_order_acquire);
   while (phase_of(seen) == Phase::waiting) {

@@ -20,6 +20,8 @@
 
 namespace batchrpc {
 
+class Node;
+
 /// A node of this process, as used by layers that depend only on calls, such as remote references.
 /// Lower layers pass it on without knowing its type (detail::CurrentNode). Thread-safe.
 class LocalNode : public std::enable_shared_from_this<LocalNode> {
@@ -40,6 +42,9 @@ class LocalNode : public std::enable_shared_from_this<LocalNode> {
   [[nodiscard]] virtual bool is_forked_copy() const noexcept = 0;
   /// Whether this process is a child forked from the node's. Then `node` is never destroyed here.
   [[nodiscard]] static bool is_left_alone(const std::shared_ptr<LocalNode>& node);
+
+  /// Returns a handle for the program, whose end does not end the node.
+  [[nodiscard]] virtual std::shared_ptr<const Node> handle() = 0;
 
   /// Whether calls of this node may be recorded. Then their start times are needed.
   [[nodiscard]] virtual bool may_record() const noexcept = 0;

@@ -21,6 +21,7 @@ namespace batchrpc::detail {
 ReplySink::~ReplySink() = default;
 AdmissionPermit::~AdmissionPermit() = default;
 
+std::shared_ptr<LocalNode> ReplySink::node() const { return nullptr; }
 TimePoint ReplySink::now() const noexcept { return {}; }
 void ReplySink::handler_threw(std::string_view /*function*/, const std::exception_ptr& /*error*/,
                               bool /*of_notification*/) {}

@@ -19,7 +19,7 @@ CallOptions detached(Duration timeout) {
 }  // namespace
 
 void VectorEnv::State::with_node(const std::function<void(const Node&)>& use) const {
-  detail::NodeAccess::visit(core_, use);
+  use(*detail::NodeAccess::handle(core_));
 }
 
 detail::OutgoingOptions VectorEnv::State::how_to_call(const Order& order) {

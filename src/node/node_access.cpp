@@ -35,13 +35,14 @@ const std::shared_ptr<NodeCore>& NodeAccess::core(const Node& node) {
 
 std::shared_ptr<LocalNode> NodeAccess::local(const Node& node) { return core(node); }
 
-void NodeAccess::visit(const std::shared_ptr<NodeCore>& core,
-                       const std::function<void(const Node&)>& use) {
+std::shared_ptr<const Node> NodeAccess::handle(std::shared_ptr<NodeCore> core) {
   struct Handle {
+    explicit Handle(std::shared_ptr<NodeCore> of) : node(std::move(of)) {}
     ~Handle() { node.core_.reset(); }
     Node node;
-  } handle{Node(core)};
-  use(handle.node);
+  };
+  const auto made = std::make_shared<Handle>(std::move(core));
+  return {made, &made->node};
 }
 
 std::shared_ptr<Host> NodeAccess::host(const Node& node, std::string exposed_as,

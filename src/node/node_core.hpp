@@ -10,6 +10,7 @@
 #include "batchrpc/base/export.hpp"
 #include "batchrpc/call/node_options.hpp"
 #include "batchrpc/future/future.hpp"
+#include "batchrpc/node/node_access.hpp"
 #include "call/function_table.hpp"
 #include "call/local_node.hpp"
 #include "node/change_handlers.hpp"
@@ -49,6 +50,9 @@ class NodeCore final : public SessionHost, public LocalNode {
     return std::static_pointer_cast<NodeCore>(LocalNode::weak_from_this().lock());
   }
   [[nodiscard]] std::shared_ptr<LocalNode> node() override { return shared_from_this(); }
+  [[nodiscard]] std::shared_ptr<const Node> handle() override {
+    return detail::NodeAccess::handle(shared_from_this());
+  }
   [[nodiscard]] const SessionParts& parts() const noexcept override { return session_parts_; }
   [[nodiscard]] const NodeOptions& options() const noexcept override { return options_; }
   [[nodiscard]] const Log& log() const noexcept override { return log_; }

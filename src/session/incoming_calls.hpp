@@ -86,6 +86,7 @@ class IncomingCalls final : public detail::ReplySink,
                      bool of_notification) override;
   [[nodiscard]] bool is_forked_copy() const noexcept override { return link_->is_forked_copy(); }
   [[nodiscard]] bool is_over(TimePoint deadline) const noexcept override;
+  [[nodiscard]] std::shared_ptr<LocalNode> node() const override { return link_->node(); }
   [[nodiscard]] TimePoint now() const noexcept override { return link_->loop()->now(); }
 
  private:

@@ -168,13 +168,12 @@ std::shared_ptr<const StatusContent::Snapshot> StatusContent::snapshot(
   const Clock::time_point time = now();
   if (snapshot_ && time < snapshot_->at + kKeptFor) return snapshot_;
   const auto made = std::make_shared<Snapshot>();
-  detail::NodeAccess::visit(node, [&](const Node& handle) {
-    NodeMetrics metrics = handle.metrics();
-    made->prometheus = to_prometheus(metrics);
-    for (PeerMetrics& peer : metrics.peers)
-      peer.functions.clear();  // the largest part; /metrics has it
-    made->json = json_of(handle, metrics, recording);
-  });
+  const auto handle = detail::NodeAccess::handle(node);
+  NodeMetrics metrics = handle->metrics();
+  made->prometheus = to_prometheus(metrics);
+  for (PeerMetrics& peer : metrics.peers)
+    peer.functions.clear();  // the largest part; /metrics has it
+  made->json = json_of(*handle, metrics, recording);
   made->at = now();
   snapshot_ = made;
   return made;
@@ -189,7 +188,7 @@ HttpReply StatusContent::trace(const HttpRequest& request) {
   }
   std::string name;
   if (const std::shared_ptr<NodeCore> node = node_.lock())
-    detail::NodeAccess::visit(node, [&](const Node& handle) { name = handle.name(); });
+    name = detail::NodeAccess::handle(node)->name();
   TraceRecorder::Trace trace =
       recorder_.record(node_, std::chrono::seconds(seconds), request.is_gone);
   switch (trace.outcome) {

@@ -29,11 +29,10 @@ TraceRecorder::Trace TraceRecorder::record(const std::weak_ptr<NodeCore>& node,
   const Turn turn{*this};
   std::optional<Profiler> profiler;
   {
-    const std::shared_ptr<NodeCore> alive = node.lock();
+    std::shared_ptr<NodeCore> alive = node.lock();
     if (!alive) return {.outcome = Outcome::node_ended};
-    detail::NodeAccess::visit(alive, [&](const Node& handle) {
-      profiler.emplace(handle, ProfilerOptions{.answered = true, .max_events = kMaxEvents});
-    });
+    profiler.emplace(*detail::NodeAccess::handle(std::move(alive)),
+                     ProfilerOptions{.answered = true, .max_events = kMaxEvents});
   }
   const Outcome outcome = wait(node, time, is_gone);
   if (outcome != Outcome::recorded) return {.outcome = outcome};

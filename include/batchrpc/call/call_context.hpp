@@ -22,6 +22,8 @@
 
 namespace batchrpc {
 
+class Node;
+
 /// Who a node is to others. Shared by all calls of a peer; never changes.
 struct PeerIdentity {
   std::string name{};             ///< unique in the group
@@ -79,6 +81,10 @@ class BATCHRPC_EXPORT CallContext final : public detail::Ambient {
   [[nodiscard]] const std::shared_ptr<const PeerIdentity>& shared_caller() const noexcept {
     return lender_ != nullptr ? *lender_ : owner_;
   }
+  /// Returns the node that is called, for calls that the handler makes:
+  /// `CallContext::current()->node()->call<&f>("worker1")`. Its calls fail with ShutDown once the
+  /// node has ended. Null once the call has been answered or, in a coroutine, cancelled.
+  [[nodiscard]] std::shared_ptr<const Node> node() const;
   /// Returns the trace that the call is part of; not valid if none came with it. Calls that the
   /// handler makes continue it.
   [[nodiscard]] TraceContext trace() const noexcept;

@@ -22,6 +22,7 @@
 /// call is cancelled.
 namespace batchrpc {
 class InFlightCalls;
+class LocalNode;
 }  // namespace batchrpc
 
 namespace batchrpc::detail {
@@ -86,6 +87,8 @@ class BATCHRPC_EXPORT CallState final : public Pooled, public RefCounted<CallSta
   void set_function(std::shared_ptr<ExposedFunction> function);
   /// Null: the call is over, or its function is not known yet.
   [[nodiscard]] std::shared_ptr<ExposedFunction> function();
+  /// The node that is called; null: the call is over or cancelled.
+  [[nodiscard]] std::shared_ptr<LocalNode> node();
   /// Starts the call. False if it was cancelled before.
   [[nodiscard]] bool start();
   /// The arguments of a call that has started. For the part that runs it.

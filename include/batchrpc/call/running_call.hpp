@@ -23,6 +23,10 @@ namespace batchrpc {
 class FunctionCounters;
 }  // namespace batchrpc
 
+namespace batchrpc {
+class LocalNode;
+}  // namespace batchrpc
+
 namespace batchrpc::detail {
 
 class CallRecording;
@@ -50,6 +54,8 @@ class BATCHRPC_EXPORT ReplySink {
   /// `of_notification`.
   virtual void handler_threw(std::string_view function, const std::exception_ptr& error,
                              bool of_notification);
+  /// The node that is called; null if there is none.
+  [[nodiscard]] virtual std::shared_ptr<LocalNode> node() const;
   /// The time for what is remembered of calls.
   [[nodiscard]] virtual TimePoint now() const noexcept;
 };

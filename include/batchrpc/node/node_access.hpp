@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 
@@ -25,9 +24,8 @@ struct BATCHRPC_EXPORT NodeAccess {
   [[nodiscard]] static const std::shared_ptr<NodeCore>& core(const Node& node);
   /// Returns it as the layers below `node` know it. Throws the same.
   [[nodiscard]] static std::shared_ptr<LocalNode> local(const Node& node);
-  /// Calls `use` with a handle whose destruction does not end the node.
-  static void visit(const std::shared_ptr<NodeCore>& core,
-                    const std::function<void(const Node&)>& use);
+  /// Returns a handle whose destruction does not end the node.
+  [[nodiscard]] static std::shared_ptr<const Node> handle(std::shared_ptr<NodeCore> core);
 
   /// Returns the host of a callable that is exposed under that name. Throws InvalidArgument for a
   /// moved-from node.
