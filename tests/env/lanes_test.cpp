@@ -11,7 +11,6 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -134,7 +133,7 @@ class FewAddresses {
 TEST_CASE("lanes that cannot have all their threads are refused, and those that began end") {
   for (int i = 0; i < 10; ++i) {
     const FewAddresses few(rlim_t{64} << 20);  // of eight threads or so
-    CHECK_THROWS_AS(thread_lanes(1000), std::system_error);
+    CHECK_THROWS_AS(thread_lanes(1000), Overloaded);
   }
   CHECK(thread_lanes(2)->count() == 2);
 }

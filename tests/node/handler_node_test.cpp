@@ -8,13 +8,13 @@
 
 namespace handler_node {
 
-const batchrpc::Node& here() { return *batchrpc::CallContext::current()->node(); }
+std::shared_ptr<const batchrpc::Node> here() { return batchrpc::CallContext::current()->node(); }
 
-std::string name() { return here().name(); }
-std::string name_there(const std::string& peer) { return here().call<&name>(peer).get(); }
+std::string name() { return here()->name(); }
+std::string name_there(const std::string& peer) { return here()->call<&name>(peer).get(); }
 batchrpc::Future<std::string> both(std::string peer) {
-  const std::string there = co_await here().call<&name>(peer);
-  co_return there + here().call<&name>(peer).get();
+  const std::string there = co_await here()->call<&name>(peer);
+  co_return there + here()->call<&name>(peer).get();
 }
 
 struct Thing {
