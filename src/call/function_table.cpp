@@ -116,6 +116,11 @@ std::shared_ptr<detail::ExposedFunction> FunctionTable::resolve(std::string_view
   return function;
 }
 
+bool FunctionTable::is_used_otherwise(std::string_view name) const {
+  const bool is_ordinary = !kind_of(name).is_ordinary.empty() && find(shown(name));
+  return is_ordinary || !used_as(name).empty();
+}
+
 std::string FunctionTable::why_not_found(std::string_view name, std::string_view node,
                                          TimePoint now) const {
   const detail::FunctionKind kind = kind_of(name);

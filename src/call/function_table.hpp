@@ -46,6 +46,9 @@ class FunctionTable {
                                                                  std::string_view node,
                                                                  TimePoint now) const;
   [[nodiscard]] std::shared_ptr<detail::ExposedFunction> find(std::string_view name) const;
+  /// Whether something else is exposed under that name: a method, for example, that was called as
+  /// a function.
+  [[nodiscard]] bool is_used_otherwise(std::string_view name) const;
   /// Returns the names, sorted.
   [[nodiscard]] std::vector<std::string> names() const;
   void clear();

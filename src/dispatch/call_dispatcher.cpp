@@ -76,7 +76,8 @@ void CallDispatcher::admit(CalledFunction& called, Call& call, const CallArrival
   } catch (...) {
     const std::exception_ptr error = std::current_exception();
     // Nodes that start together call each other before all of them have exposed what they have.
-    if (code_of(error) == ErrorCode::not_found && !environment_.refusal()) {
+    if (code_of(error) == ErrorCode::not_found && !environment_.refusal() &&
+        !environment_.functions.is_used_otherwise(called.name)) {
       park(called, std::move(call).keep(), arrival, error);
     } else {
       reject(called, call, arrival, error);

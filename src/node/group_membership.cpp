@@ -59,9 +59,10 @@ void GroupMembership::try_root() {
     session = core_.peers().connect_to(
         core_.addresses().transports().parse(address, AddressUse::connect));
   } catch (const Error& error) {
-    const std::string from =
-        joins_by_file(options) ? "the file " + join_file(options) + " does not name a root: " : "";
-    fail_to_join(std::make_exception_ptr(JoinFailed(from + error.what())));
+    if (joins_by_file(options)) {  // the root may still write it
+      return retry("the file " + join_file(options) + " does not name a root: " + error.what());
+    }
+    fail_to_join(std::make_exception_ptr(JoinFailed(error.what())));
     return;
   }
   address_.set_tried(address);

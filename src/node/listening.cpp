@@ -53,7 +53,10 @@ void Listening::listen_for_peers(const std::optional<Address>& reached_from) {
   if (plan.configured) listen_where_told(*plan.configured, is_root);
   for (const Address& address : transports_.own_addresses(plan))
     listen(address);
-  if (is_root && joins_by_file(options_)) write_join_file(join_file(options_), address());
+  if (!is_root || !joins_by_file(options_)) return;
+  const std::string own = address();
+  const std::lock_guard lock(mutex_);
+  join_file_.emplace(join_file(options_), own);
 }
 
 std::string Listening::address() const {
@@ -102,6 +105,7 @@ void Listening::stop() {
   std::vector<std::unique_ptr<Listener>> listeners;
   const std::lock_guard lock(mutex_);
   listeners.swap(listeners_);
+  join_file_.reset();
 }
 
 }  // namespace batchrpc

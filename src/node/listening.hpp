@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "batchrpc/call/node_options.hpp"
+#include "node/join_file.hpp"
 #include "transport/transport_set.hpp"
 
 namespace batchrpc {
@@ -52,6 +53,7 @@ class Listening {
   std::vector<Address> addresses_;
   std::optional<Address> reached_from_;  // as in listen_for_peers(), which others have seen
   std::optional<Address> main_;          // the address of the options, if they have one
+  std::optional<JoinFile> join_file_;    // of a root
 };
 
 }  // namespace batchrpc

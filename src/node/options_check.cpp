@@ -5,12 +5,10 @@
 #include <array>
 #include <charconv>
 #include <cstdlib>
-#include <fstream>
 #include <random>
 #include <string_view>
 
 #include "base/plain_text.hpp"
-#include "base/replace_file.hpp"
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/transport/tcp_address.hpp"
 #include "peers/member.hpp"
@@ -154,20 +152,5 @@ void check_addresses(const NodeOptions& options, const TransportSet& transports)
 bool joins_by_file(const NodeOptions& options) noexcept { return options.join.starts_with(kFile); }
 
 std::string join_file(const NodeOptions& options) { return options.join.substr(kFile.size()); }
-
-std::string read_join_file(const std::string& path) {
-  std::string address;
-  std::ifstream file(path);
-  std::getline(file, address);
-  return address;
-}
-
-void write_join_file(const std::string& path, const std::string& address) {
-  constexpr mode_t kOwnerOnly = 0600;
-  if (const std::error_code error = replace_file(path, address + '\n', kOwnerOnly)) {
-    throw JoinFailed("the join file " + path + " cannot be written (" + error.message() +
-                     "); choose another folder");
-  }
-}
 
 }  // namespace batchrpc

@@ -19,9 +19,4 @@ void check_addresses(const NodeOptions& options, const TransportSet& transports)
 [[nodiscard]] std::string join_file(const NodeOptions& options);
 /// @}
 
-/// Returns the address that the root has written; empty if there is none yet.
-[[nodiscard]] std::string read_join_file(const std::string& path);
-/// Writes the address atomically. Throws JoinFailed.
-void write_join_file(const std::string& path, const std::string& address);
-
 }  // namespace batchrpc

@@ -1,5 +1,6 @@
 #include "node/root_address.hpp"
 
+#include "node/join_file.hpp"
 #include "node/options_check.hpp"
 
 namespace batchrpc {

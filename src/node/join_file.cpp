@@ -1,0 +1,51 @@
+#include "node/join_file.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include <array>
+#include <cerrno>
+#include <fstream>
+#include <string_view>
+#include <system_error>
+
+#include "base/replace_file.hpp"
+#include "batchrpc/base/error.hpp"
+
+namespace batchrpc {
+namespace {
+
+// Opens the file and locks it. Returns -1 if it cannot be opened. A file system may have no locks.
+int locked(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0 || ::flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return fd;
+  ::close(fd);
+  throw JoinFailed("another root, which is still running, has written the join file " + path +
+                   "; give each group a file of its own");
+}
+
+// Returns the file when it is written and locked.
+int written(const std::string& path, const std::string& address) {
+  constexpr mode_t kOwnerOnly = 0600;
+  const detail::OwnedFd of_other_root(locked(path));
+  if (const std::error_code error = replace_file(path, address + '\n', kOwnerOnly)) {
+    throw JoinFailed("the join file " + path + " cannot be written (" + error.message() +
+                     "); choose another folder");
+  }
+  return locked(path);
+}
+
+}  // namespace
+
+std::string read_join_file(const std::string& path) {
+  std::array<char, 1024> start{};  // an address is shorter
+  std::ifstream file(path, std::ios::binary);
+  file.read(start.data(), start.size());
+  const std::string_view text(start.data(), static_cast<std::size_t>(file.gcount()));
+  return std::string(text.substr(0, text.find('\n')));
+}
+
+JoinFile::JoinFile(const std::string& path, const std::string& address)
+    : locked_(written(path, address)) {}
+
+}  // namespace batchrpc
