@@ -23,19 +23,12 @@ int main(int argc, char** argv) {
                     .rank = rank,
                     .world_size = 2,
                     .join = argc > 2 ? argv[2] : "tcp://127.0.0.1:29500"});
-
-    rpc::Promise<void> done;
-    rpc::Future<void> is_done = done.get_future();
     node.expose<&add>();
-    node.expose("finish", [&done] { done.set_value(); });
-
     if (rank == 0) {
       rpc::Future<int> sum = node.call<&add>("worker1", 1, 2);
       std::cout << "1 + 2 = " << sum.get() << ", says worker1\n";
-      node.call<void()>("worker1", "finish").get();
-    } else {
-      is_done.get();
     }
+    node.shutdown_together();  // when both are done
   } catch (const rpc::InvalidArgument& error) {
     return usage(error.what());
   } catch (const rpc::Error& error) {

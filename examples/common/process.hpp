@@ -87,8 +87,8 @@ class ChildProcess {
   std::optional<ProcessExit> exit_;
 };
 
-/// From now on this process ends 5 s after the process that started it at the latest, by SIGALRM.
-/// Call it when this process notices that end by itself, and can report it.
+/// From now on this process ends at the latest 5 s after its parent has ended, by SIGALRM. Call it
+/// when this process notices the end of its parent by itself, and can report it.
 void outlive_parent();
 
 /// Stops all children. Asks every one first and then waits, so that they share one grace period.

@@ -39,10 +39,14 @@ detail::OperatorSink* CallContext::operators() const noexcept {
   return recording != nullptr && recording->wants_operators() ? recording : nullptr;
 }
 
-// While a handler runs, its thread knows the node. A coroutine that goes on does not.
+// A call that is answered where it is read has no state, but its thread knows the node.
 std::shared_ptr<const Node> CallContext::node() const {
-  std::shared_ptr<LocalNode> local = this == ambient() ? detail::CurrentNode::get() : nullptr;
-  if (!local && call_) local = call_->node();
+  std::shared_ptr<LocalNode> local;
+  if (call_) {
+    local = call_->node();
+  } else if (this == ambient()) {
+    local = detail::CurrentNode::get();
+  }
   return local ? local->handle() : nullptr;
 }
 

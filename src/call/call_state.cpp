@@ -42,7 +42,7 @@ std::shared_ptr<ExposedFunction> CallState::function() {
 
 std::shared_ptr<LocalNode> CallState::node() {
   const std::lock_guard lock(mutex_);
-  return is_under_way(look()) && sink ? sink->node() : nullptr;
+  return phase_of(look()) != Phase::ended && sink ? sink->node() : nullptr;
 }
 
 bool CallState::start() {
@@ -77,7 +77,13 @@ void CallState::end() noexcept {
 
 void CallState::let_go() noexcept {
   arguments_ = {};
-  sink.reset();
+  std::shared_ptr<ReplySink> own;
+  if (cancelled()) {  // its handler may be looking at the sink
+    const std::lock_guard lock(mutex_);
+    own.swap(sink);
+  } else {
+    own.swap(sink);
+  }
   function_.reset();
 }
 

@@ -13,9 +13,9 @@ bool ParkedCalls::park(const std::string& function, detail::WaitingCall& call, R
   std::uint64_t number = 0;
   {
     const std::lock_guard lock(mutex_);
-    if (calls_.size() >= kMost || loop_->now() >= end_) return false;
     // If the function was exposed after the caller looked, exposed() has already looked for calls.
     if (!functions_.find(function)) {
+      if (calls_.size() >= kMost || loop_->now() >= end_) return false;
       number = next_++;
       auto hook = std::make_unique<Hook>(weak_from_this(), number);
       cancelled = !hook->attach(detail::ContextAccess::call(call.context()));

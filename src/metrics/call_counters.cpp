@@ -51,6 +51,15 @@ std::string SessionCounts::peer() const {
   return peer_;
 }
 
+std::uint64_t SessionCounts::calls_made() const {
+  std::uint64_t made = 0;
+  for (const Entry* const entry : entries()) {
+    made += entry->calls.load(std::memory_order_acquire);
+    if (entry->name != kLibraryName) made += entry->notifications.load(std::memory_order_acquire);
+  }
+  return made;
+}
+
 std::vector<const SessionCounts::Entry*> SessionCounts::entries() const {
   const std::lock_guard lock(mutex_);
   std::vector<const Entry*> entries;

@@ -100,6 +100,8 @@ class SessionCounts {
   void name(std::string_view peer);
   [[nodiscard]] std::string peer() const;
 
+  /// Returns the number of calls and notifications, without the library's notifications.
+  [[nodiscard]] std::uint64_t calls_made() const;
   /// Calls `visit(function, metrics)` for each entry, without a lock.
   template <class Visit>
   void for_each(const Visit& visit) const {

@@ -96,6 +96,18 @@ void NodeCounters::leave(const std::shared_ptr<SessionCounts>& session) {
   });
 }
 
+std::uint64_t NodeCounters::calls_made() const {
+  std::uint64_t made = 0;
+  const std::lock_guard lock(mutex_);
+  for (const auto& [peer, calls] : past_) {
+    for (const auto& [function, metrics] : calls.by_function)
+      made += metrics.calls + (function == kLibraryName ? 0 : metrics.notifications);
+  }
+  for (const auto& session : sessions_)
+    made += session->calls_made();
+  return made;
+}
+
 void NodeCounters::report(NodeMetrics& metrics) const {
   std::map<std::string, FunctionMetrics> functions;
   const auto entry_of = [&](const std::string& name) -> FunctionMetrics& {

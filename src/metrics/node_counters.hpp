@@ -45,6 +45,10 @@ class NodeCounters {
   /// Names the peer of a session. Does not wait for readers.
   static void name(CallsMade& session, std::string_view peer) { session.counts()->name(peer); }
 
+  /// Returns the number of calls and notifications that the node has made, without the library's
+  /// notifications.
+  [[nodiscard]] std::uint64_t calls_made() const;
+
   /// Adds functions, peers (only their names and calls) and the sums of all calls.
   void report(NodeMetrics& metrics) const;
 

@@ -84,7 +84,9 @@ Future<JoinReply> Group::admit(Member member, std::int32_t world_size) {
                      ", which is not the root of its group; join at the root, whose address is " +
                      core_.options().join + " (NodeOptions::join)");
   }
-  return root_->admit(std::move(member), world_size);
+  Future<JoinReply> reply = root_->admit(std::move(member), world_size);
+  end_->members_changed();
+  return reply;
 }
 
 bool Group::is_root() const { return core_.rank() == 0; }

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "batchrpc/base/error.hpp"
-#include "batchrpc/call/caller.hpp"
+#include "call/notify.hpp"
 #include "node/group_functions.hpp"
 #include "node/group_root.hpp"
 #include "node/node_core.hpp"
@@ -14,21 +14,6 @@ namespace batchrpc {
 using namespace group_functions;
 
 namespace {
-
-// Sends one of the library's notifications. A message that is lost is repeated at the next tick.
-template <class... Args>
-void notify(NodeCore& core, const std::string& peer, std::string_view function,
-            const Args&... args) {
-  const auto submit = [&](const auto& key, detail::OutgoingOptions&& options, Encoder& encoder,
-                          detail::ReplyHandler&& handler) {
-    core.submit(peer, key, std::move(options), encoder, std::move(handler));
-  };
-  try {
-    detail::send_notification<Args...>(submit, key_of<void, Args...>(function), {}, args...);
-  } catch (const Error& error) {
-    core.log().debug("could not notify " + peer + ": " + error.what());
-  }
-}
 
 std::string listed(const std::vector<std::string>& names) {
   constexpr std::size_t kMostNamed = 5;
@@ -76,7 +61,7 @@ std::string GroupEnd::missing() const {
     if (!answers_.contains(member.incarnation)) busy.push_back(member.name);
   }
   if (!absent.empty()) return listed(absent) + " did not call shutdown_together()";
-  return "calls of " + listed(busy) + " were under way";
+  return (busy.empty() ? "calls" : "calls of " + listed(busy)) + " were under way";
 }
 
 // --- the root
@@ -95,7 +80,7 @@ void GroupEnd::advance() {
   std::uint64_t round = 0;
   {
     const std::lock_guard lock(mutex_);
-    if (finished_ || !over_ || !asked_.empty()) return;
+    if (finished_ || is_over_ || !over_ || !asked_.empty()) return;
     std::vector<Member> members = root_->members();
     const bool all_are_done =
         std::all_of(members.begin(), members.end(),
@@ -113,7 +98,7 @@ void GroupEnd::advance() {
 
 void GroupEnd::ask(const std::vector<std::string>& names, std::uint64_t round) {
   for (const std::string& name : names)
-    notify<std::uint64_t>(core_, name, kReportQuiet, round);
+    detail::notify(core_, name, kReportQuiet, round);
 }
 
 void GroupEnd::member_is_quiet(std::uint64_t member, std::uint64_t round, std::uint64_t calls) {
@@ -128,19 +113,23 @@ void GroupEnd::member_is_quiet(std::uint64_t member, std::uint64_t round, std::u
     answers_[member] = calls;
     if (answers_.size() < asked_.size()) return;
     members.swap(asked_);
-    is_over = answers_ == former_;
+    is_over = is_over_ = answers_ == former_;
     former_ = answers_;
   }
   if (!is_over) return advance();
   for (const Member& each : members)
-    if (each.name != core_.name()) notify(core_, each.name, kEnd);
-  finish({});
+    if (each.name != core_.name()) detail::notify(core_, each.name, kEnd);
+  // This node ends when the others know.
+  quiescence_->when_quiet([weak = weak_from_this()](std::uint64_t /*calls*/) {
+    if (const auto self = weak.lock()) self->finish({});
+  });
 }
 
 // The answers of the members before are not those of the group now.
 void GroupEnd::members_changed() {
   {
     const std::lock_guard lock(mutex_);
+    if (is_over_) return;
     asked_.clear();
     former_.clear();
   }
@@ -150,9 +139,12 @@ void GroupEnd::members_changed() {
 // --- any member
 
 void GroupEnd::report_quiet(std::uint64_t round) {
+  // The question is repeated as long as there is no answer.
+  if (std::exchange(reports_for_, round) == round) return;
   quiescence_->when_quiet([weak = weak_from_this(), round](std::uint64_t calls) {
     const auto self = weak.lock();
     if (!self || self->core_.refusal()) return;
+    self->reports_for_ = 0;
     NodeCore& core = self->core_;
     if (self->is_root()) {  // not at once: a round follows the other
       return core.loop()->post([weak, round, calls] {
@@ -161,7 +153,7 @@ void GroupEnd::report_quiet(std::uint64_t round) {
       });
     }
     try {
-      notify<std::uint64_t, std::uint64_t>(core, core.peers().name_of(0), kQuiet, round, calls);
+      detail::notify(core, core.peers().name_of(0), kQuiet, round, calls);
     } catch (const NotFound&) {  // the root is forgotten, so this node does not wait for it
     }
   });
@@ -175,7 +167,7 @@ void GroupEnd::send_done() {
     return finish("the root is lost");
   }
   if (!core_.peers().is_live(root)) return finish("the root '" + root + "' is lost");
-  notify(core_, root, kDone);
+  detail::notify(core_, root, kDone);
 }
 
 void GroupEnd::root_lost(const std::string& name, const std::string& reason) {

@@ -42,6 +42,8 @@ class GroupEnd final : public std::enable_shared_from_this<GroupEnd> {
   void report_quiet(std::uint64_t round);
   void end() { finish({}); }
   /// @}
+  /// Ends the wait of done(), if it still waits. `why` is empty if the group has ended.
+  void finish(const std::string& why);
 
   /// A node has joined or is lost.
   void members_changed();
@@ -57,17 +59,18 @@ class GroupEnd final : public std::enable_shared_from_this<GroupEnd> {
   void advance();
   void ask(const std::vector<std::string>& names, std::uint64_t round);
   void send_done();
-  void finish(const std::string& why);
 
   NodeCore& core_;
   const std::shared_ptr<GroupRoot> root_;
   const std::shared_ptr<Quiescence> quiescence_;
+  std::uint64_t reports_for_ = 0;  // the round to which this node will answer; used on the loop
 
   mutable std::mutex mutex_;                    // guards what follows
   std::shared_ptr<Promise<std::string>> over_;  // null until this node is done
   bool finished_ = false;
 
-  // Of the root:
+  // The root uses these:
+  bool is_over_ = false;          // the others have been told that the group ends
   std::set<std::uint64_t> done_;  // incarnations
   std::vector<Member> asked_;     // the members of the present round; empty: there is none
   std::uint64_t round_ = 0;

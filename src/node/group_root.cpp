@@ -80,14 +80,17 @@ Future<JoinReply> GroupRoot::admit(Member member, std::int32_t world_size) {
       throw JoinFailed("rank " + std::to_string(member.rank) +
                        " is too large for a world_size of " + std::to_string(options.world_size));
     }
-    roster_.add(member);  // A node that joins again replaces its own entry.
-    waiting_.push_back({member, std::move(promise)});
     replaced = roster_.lost_of_rank(member.rank);
   }
   for (const Member& other : replaced)
     core_.peers().exclude(other.name, other.incarnation);
-  core_.add_member(member);
+  core_.add_member(member);  // before it counts: the program may call it as soon as all have joined
   news_.is_up_to_date(member);
+  {
+    const std::lock_guard lock(mutex_);
+    roster_.add(member);  // A node that joins again replaces its own entry.
+    waiting_.push_back({member, std::move(promise)});
+  }
   finish_if_complete();
   return future;
 }

@@ -15,18 +15,28 @@
 namespace batchrpc {
 namespace {
 
+// Keeps other roots out of the folder for a moment, where it can be locked.
+int lock_folder(const std::string& path) {
+  const std::string folder = path.substr(0, path.rfind('/') + 1);
+  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd >= 0) (void)::flock(fd, LOCK_EX | LOCK_NB);
+  return fd;
+}
+
 // Opens the file and locks it. Returns -1 if it cannot be opened. A file system may have no locks.
 int locked(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0 || ::flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return fd;
   ::close(fd);
   throw JoinFailed("another root, which is still running, has written the join file " + path +
-                   "; give each group a file of its own");
+                   "; give each group a file of its own (a child that the root has forked counts, "
+                   "too)");
 }
 
 // Returns the file when it is written and locked.
 int written(const std::string& path, const std::string& address) {
   constexpr mode_t kOwnerOnly = 0600;
+  const detail::OwnedFd folder(lock_folder(path));
   const detail::OwnedFd of_other_root(locked(path));
   if (const std::error_code error = replace_file(path, address + '\n', kOwnerOnly)) {
     throw JoinFailed("the join file " + path + " cannot be written (" + error.message() +

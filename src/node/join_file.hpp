@@ -12,7 +12,8 @@ namespace batchrpc {
 [[nodiscard]] std::string read_join_file(const std::string& path);
 
 /// The join file of a root. The root locks it for as long as this object lives, so that no other
-/// root replaces it. The file stays when the root ends, and a later root replaces it.
+/// root replaces it; a forked child shares the lock. The file stays when the root ends, and a later
+/// root replaces it.
 class JoinFile {
  public:
   /// Writes the file atomically. Throws JoinFailed if it cannot be written, or if a root that is

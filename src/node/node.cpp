@@ -9,7 +9,6 @@
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/rref/object_names.hpp"
 #include "node/ending_threads.hpp"
-#include "node/group_end.hpp"
 #include "node/node_core.hpp"
 #include "session/set_aside.hpp"
 
@@ -164,21 +163,7 @@ std::vector<std::string> Node::shutdown(Duration timeout) {
 
 std::vector<std::string> Node::shutdown_together(Duration timeout) {
   refuse_to_end_itself("shutdown_together");
-  NodeCore& core = live_core();
-  std::vector<std::string> left;
-  if (!core.refusal()) {
-    core.expect_no_more_functions();
-    WaitContext::suggest(core.context());
-    Future<std::string> over = core.group_end().done();
-    std::string why = over.wait_for(timeout) ? std::move(over).get() : core.group_end().missing();
-    if (!why.empty()) {
-      core.log().warning("shuts down without its group: " + why);
-      left.push_back(std::move(why));
-    }
-  }
-  for (std::string& each : core.shutdown(core.options().shutdown_timeout))
-    left.push_back(std::move(each));
-  return left;
+  return live_core().shutdown_together(timeout);
 }
 
 std::shared_ptr<Executor> Node::workers() const { return live_core().workers(); }

@@ -102,10 +102,6 @@ class NodeCore final : public SessionHost, public LocalNode {
   [[nodiscard]] const std::shared_ptr<Executor>& loop_tasks() const noexcept {
     return threads_.loop_tasks();
   }
-  /// How a thread of the program waits for this node's futures.
-  [[nodiscard]] const std::shared_ptr<WaitContext>& context() const noexcept {
-    return threads_.context();
-  }
   [[nodiscard]] bool is_own_thread() const { return threads_.is_own_thread(); }
   [[nodiscard]] NodeAddresses& addresses() noexcept { return addresses_; }
   [[nodiscard]] std::string address() const { return addresses_.listening().address(); }
@@ -127,6 +123,8 @@ class NodeCore final : public SessionHost, public LocalNode {
 
   /// How the group ends together (Node::shutdown_together).
   [[nodiscard]] GroupEnd& group_end() noexcept;
+  /// Waits until the group ends, and ends the node (Node::shutdown_together).
+  std::vector<std::string> shutdown_together(Duration timeout);
   /// Ends the node (Node::shutdown). Returns what was not finished; nothing the second time.
   std::vector<std::string> shutdown(Duration timeout);
 

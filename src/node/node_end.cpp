@@ -6,6 +6,8 @@
 #include "batchrpc/base/error.hpp"
 #include "dispatch/call_dispatcher.hpp"
 #include "node/enduring_wait.hpp"
+#include "node/group.hpp"
+#include "node/group_end.hpp"
 #include "node/node_core.hpp"
 #include "node/retries.hpp"
 #include "session/flush_scope.hpp"
@@ -62,6 +64,7 @@ class NodeCore::Shutdown {
  private:
   void refuse_new_work() {
     core_->waits_.close();
+    core_->group_->end().finish("the node was shut down");
     core_->calls_->close_parked(core_->refusal());
     left_ = core_->retries_->close();
     deadline_ = after(now(), timeout_);
@@ -187,6 +190,28 @@ class NodeCore::Shutdown {
 std::vector<std::string> NodeCore::shutdown(Duration timeout) {
   if (is_forked_copy() || stopping_.exchange(true)) return {};
   return Shutdown(shared_from_this(), timeout).run();
+}
+
+std::vector<std::string> NodeCore::shutdown_together(Duration timeout) {
+  if (refusal()) return {};
+  expect_no_more_functions();
+  const auto enduring = std::make_shared<EnduringWait>(threads_.context());
+  GroupEnd& end = group_->end();
+  Future<std::string> over = end.done();
+  {
+    const WaitScope wait_scope(enduring);
+    detail::wait_if_not_too_deep(over, after(loop()->now(), timeout));
+  }
+  std::string why = over.ready() ? std::move(over).get() : end.missing();
+  std::vector<std::string> left;
+  if (!why.empty()) {
+    log_.warning("shuts down without its group: " + why);
+    left.push_back(std::move(why));
+  }
+  for (std::string& each : shutdown(options_.shutdown_timeout))
+    left.push_back(std::move(each));
+  threads_.rethrow_in_context(enduring->thrown());
+  return left;
 }
 
 }  // namespace batchrpc

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <utility>
 
-#include "call/function_table.hpp"
 #include "node/node_core.hpp"
 #include "node/retries.hpp"
 
@@ -25,14 +24,16 @@ void Quiescence::when_quiet(std::function<void(std::uint64_t)> handler) {
 }
 
 void Quiescence::look() {
+  const std::uint64_t calls = core_.counters()->calls_made();
   if (!is_idle()) {
-    mark_.reset();
     pause_ = std::min(2 * pause_, kLongestPause);
     return look_later();
   }
-  const std::uint64_t calls = calls_made();
+  // What is sent behind the mark are replies, whose callers wait for them, and messages of the
+  // library.
   if (!mark_ || mark_->calls != calls) mark_ = {.sent = core_.peers().mark_sent(), .calls = calls};
-  if (!PeerTable::is_received(mark_->sent)) {
+  // A call may have been made while this looked at one session after the other.
+  if (core_.counters()->calls_made() != calls || !core_.peers().is_received(mark_->sent)) {
     pause_ = kFirstPause;
     return look_later();
   }
@@ -48,18 +49,6 @@ void Quiescence::look_later() {
 
 bool Quiescence::is_idle() const {
   return core_.retries().is_idle() && core_.peers().is_finished();
-}
-
-// Leaves out the library's notifications, by which members ask each other whether they are quiet.
-std::uint64_t Quiescence::calls_made() const {
-  NodeMetrics metrics;
-  core_.counters()->report(metrics);
-  std::uint64_t calls = 0;
-  for (const FunctionMetrics& function : metrics.functions) {
-    calls += function.made.calls;
-    if (function.name != kLibraryName) calls += function.made.notifications;
-  }
-  return calls;
 }
 
 }  // namespace batchrpc

@@ -33,7 +33,6 @@ class Quiescence final : public std::enable_shared_from_this<Quiescence> {
   void look();
   void look_later();
   [[nodiscard]] bool is_idle() const;
-  [[nodiscard]] std::uint64_t calls_made() const;
 
   NodeCore& core_;
   std::function<void(std::uint64_t)> handler_{};

@@ -177,17 +177,23 @@ std::vector<PeerTable::SentMark> PeerTable::mark_sent() const {
   std::vector<SentMark> marks;
   for (auto& [name, session] : all_sessions()) {
     const OutputQueue::Frames frames = session->connection().output().frames();
-    if (frames.acknowledged == frames.sent || session->outgoing().is_closed()) continue;
+    if (frames.unacknowledged() == 0) continue;
     if (session->is_attached()) session->ask_for_acknowledgement();
     marks.push_back({.session = std::move(session), .frames = frames.sent});
   }
   return marks;
 }
 
-bool PeerTable::is_received(const std::vector<SentMark>& marks) {
-  return std::all_of(marks.begin(), marks.end(), [](const SentMark& mark) {
-    return mark.session->outgoing().is_closed() ||
-           mark.session->connection().output().frames().acknowledged >= mark.frames;
+bool PeerTable::is_received(const std::vector<SentMark>& marks) const {
+  const auto sessions = all_sessions();
+  const auto has_ended = [&](const std::shared_ptr<Session>& session) {
+    return session->outgoing().is_closed() ||
+           std::none_of(sessions.begin(), sessions.end(),
+                        [&](const auto& entry) { return entry.second == session; });
+  };
+  return std::all_of(marks.begin(), marks.end(), [&](const SentMark& mark) {
+    return mark.session->connection().output().frames().acknowledged >= mark.frames ||
+           has_ended(mark.session);
   });
 }
 

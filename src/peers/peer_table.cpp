@@ -299,7 +299,7 @@ std::shared_ptr<OutgoingCalls::Failed> PeerTable::end_broken(Peer& peer,
   peer.sessions_ended += peer.broken.size();
   for (auto& session : std::exchange(peer.broken, {})) {
     add_up(peer.info, *session);
-    if (session->incoming().answering() > 0) departed_.emplace_back(peer.info.name, session);
+    departed_.emplace_back(peer.info.name, session);  // it may still run notifications
     ended.push_back([session, error, guarantee, failed] {
       const OutgoingCalls::Failed of_session = session->outgoing().fail_all(error, guarantee);
       failed->left += of_session.left;

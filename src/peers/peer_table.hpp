@@ -122,7 +122,7 @@ class PeerTable final : public PeerView {
   /// Returns what has been sent to all peers so far, and asks for its acknowledgement. On the loop.
   [[nodiscard]] std::vector<SentMark> mark_sent() const;
   /// Whether the peers have received all of that. A session that has ended counts as one that has.
-  [[nodiscard]] static bool is_received(const std::vector<SentMark>& marks);
+  [[nodiscard]] bool is_received(const std::vector<SentMark>& marks) const;
   /// Answers those calls of peers that have not begun to run with `error`.
   void refuse_waiting(const std::exception_ptr& error) const;
   /// Says goodbye to all peers. Calls to them end with ShutDown. On the loop if it still runs.

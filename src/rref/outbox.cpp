@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-#include "rref/notify.hpp"
+#include "call/notify.hpp"
 #include "rref/rref_parts.hpp"
 
 namespace batchrpc::detail {

@@ -2,7 +2,7 @@
 
 #include "batchrpc/base/call_diagnostics.hpp"
 #include "batchrpc/base/error.hpp"
-#include "rref/notify.hpp"
+#include "call/notify.hpp"
 #include "rref/rref_parts.hpp"
 
 namespace batchrpc::detail {

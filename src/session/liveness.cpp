@@ -39,7 +39,6 @@ int Liveness::tick() {
 void Liveness::ping() {
   const auto since = static_cast<std::uint64_t>((link_.loop()->now() - attached_at_).count());
   link_.send(wire::plain_frame({.kind = wire::FrameKind::ping, .id = kEcho | since}));
-  link_.flush();
 }
 
 void Liveness::pong(std::uint64_t id) {

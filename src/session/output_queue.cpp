@@ -232,11 +232,6 @@ std::uint64_t OutputQueue::written_bytes() const {
   return written_bytes_;
 }
 
-std::uint64_t OutputQueue::unacknowledged() const {
-  const std::lock_guard lock(mutex_);
-  return batches_.unacknowledged();
-}
-
 OutputQueue::Frames OutputQueue::frames() const {
   const std::lock_guard lock(mutex_);
   return {.sent = batches_.sent(), .acknowledged = batches_.sent() - batches_.unacknowledged()};

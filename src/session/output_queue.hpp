@@ -106,14 +106,13 @@ class OutputQueue {
   [[nodiscard]] std::size_t kept_bytes() const;
   /// The bytes that all streams have taken.
   [[nodiscard]] std::uint64_t written_bytes() const;
-  /// The reliable frames that were written so far, and those of them that are acknowledged.
+  /// The reliable frames that have left so far, and those of them that are acknowledged.
   struct Frames {
     std::uint64_t sent = 0;
     std::uint64_t acknowledged = 0;
+    [[nodiscard]] std::uint64_t unacknowledged() const noexcept { return sent - acknowledged; }
   };
   [[nodiscard]] Frames frames() const;
-  /// How many reliable frames have left that the peer has not acknowledged.
-  [[nodiscard]] std::uint64_t unacknowledged() const;
   /// The bytes of calls and replies that the queue holds. A payload counts as a whole until all of
   /// it is sent and acknowledged.
   [[nodiscard]] const HeldBytes& held() const noexcept { return held_; }

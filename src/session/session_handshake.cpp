@@ -50,7 +50,7 @@ void Session::attached() {
   received_.unacknowledged = 0;
   liveness_.attached();
   using Kind = ConnectionEvent::Kind;
-  sent_again_ = is_open() ? link_->output().unacknowledged() : 0;
+  sent_again_ = is_open() ? link_->output().frames().unacknowledged() : 0;
   link_->log().add({.kind = is_open() ? Kind::resumed : Kind::connected,
                     .at = liveness_.attached_at(),
                     .count = sent_again_});
@@ -166,7 +166,7 @@ void Session::handle_resumed(const wire::Hello& hello) {
 std::string Session::impossible_resumption(const wire::Hello& hello) const {
   return "the peer resumed at frame " + std::to_string(hello.received) + ", but only frames " +
          std::to_string(acknowledged_) + " to " +
-         std::to_string(acknowledged_ + link_->output().unacknowledged()) +
+         std::to_string(acknowledged_ + link_->output().frames().unacknowledged()) +
          " can be resumed at; the session is closed";
 }
 

@@ -26,7 +26,7 @@ namespace {
   refuse(option, path, what + (reason.empty() ? "" : " (" + reason + ")"));
 }
 
-// A group may read it: a service manager may keep keys of root for the group of the service.
+// Its group may read it: root may own the key, and let the group of the service read it.
 void check_private(const std::string& key) {
   struct stat found {};
   if (::stat(key.c_str(), &found) != 0 || (found.st_mode & S_IRWXO) == 0) return;

@@ -80,6 +80,14 @@ std::string home_folder() {
   return found->pw_dir;
 }
 
+// The folders in which the token of the user may be. The first one that can be used has it.
+std::vector<std::string> folders_of_user() {
+  std::vector<std::string> folders;
+  if (const std::string home = home_folder(); !home.empty()) folders.push_back(home + "/.batchrpc");
+  folders.push_back("/tmp/batchrpc-" + std::to_string(::geteuid()));
+  return folders;
+}
+
 // Makes the folder, for this user alone. Returns why it cannot be used; empty if it can.
 std::string make_folder(const std::string& path) {
   if (::mkdir(path.c_str(), S_IRWXU) != 0 && errno != EEXIST) return error_text(errno);
@@ -153,12 +161,15 @@ std::string read_token_file(const std::string& path) {
   return text;
 }
 
+void check_token_of_user() {
+  const std::string path = folders_of_user().front() + "/token";
+  if (::access(path.c_str(), F_OK) != 0) return;
+  (void)derive_join_key(read_token_file(path), {}, "the token file " + path);
+}
+
 std::string token_of_user() {
-  const std::string home = home_folder();
-  const std::string temporary = "/tmp/batchrpc-" + std::to_string(::geteuid());
   std::string reasons;
-  for (const std::string& folder : {home.empty() ? home : home + "/.batchrpc", temporary}) {
-    if (folder.empty()) continue;
+  for (const std::string& folder : folders_of_user()) {
     std::string why = make_folder(folder);
     const std::string path = folder + "/token";
     if (why.empty() && ::access(path.c_str(), F_OK) != 0) why = make_token_file(path);

@@ -27,5 +27,7 @@ struct JoinKey {
 /// folder or, without one that can be written, `/tmp/batchrpc-UID/token`. Throws InvalidArgument
 /// with the path and the reason.
 [[nodiscard]] std::string token_of_user();
+/// Throws InvalidArgument if there is such a file, and it cannot be used. Makes none.
+void check_token_of_user();
 
 }  // namespace batchrpc::tls

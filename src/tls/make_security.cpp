@@ -69,6 +69,12 @@ std::shared_ptr<StreamSecurity> make_security(const SecurityOptions& options, co
     throw InvalidArgument(source + " is empty; make one by: batchrpc-keys token FILE");
   } else {
     parts.reaches_other_hosts = false;
+    try {
+      check_token_of_user();
+    } catch (const InvalidArgument& error) {  // the node may need no TCP
+      log.warning("this node does not use TCP: " + std::string(error.what()));
+      parts.refusal = error.what();
+    }
     parts.make_credentials = [owner] {
       return token_credentials(token_of_user(), "the token of this user", owner);
     };

@@ -46,15 +46,8 @@ TlsSecurity::~TlsSecurity() {
 }
 
 std::string TlsSecurity::refusal(bool beyond_this_host) const {
-  if (!beyond_this_host || parts_.reaches_other_hosts) {
-    try {
-      (void)credentials();
-      return {};
-    } catch (const InvalidArgument& error) {
-      write(false, TlsError::no_credentials, error.what());
-      return error.what();
-    }
-  }
+  if (!parts_.refusal.empty()) return parts_.refusal;
+  if (!beyond_this_host || parts_.reaches_other_hosts) return {};
   return "TCP beyond this host needs a token or certificates, since anyone on the network can "
          "connect. Give all nodes of the group one of these: the same "
          "NodeOptions::security.token_file or BATCHRPC_TOKEN_FILE in "
@@ -68,7 +61,7 @@ std::optional<std::chrono::seconds> TlsSecurity::certificate_time_left() const {
   return credentials_ ? credentials_->time_left() : std::nullopt;
 }
 
-std::shared_ptr<Credentials> TlsSecurity::credentials() const {
+std::shared_ptr<Credentials> TlsSecurity::credentials() {
   const std::lock_guard lock(mutex_);
   if (!credentials_) credentials_ = parts_.make_credentials();
   return credentials_;
@@ -182,13 +175,9 @@ void TlsSecurity::finished(Number number, Handshake::Outcome outcome, ConnectHan
   handler(std::move(stream), {});
 }
 
+// Each reason has a limit of its own, so that one peer does not silence what is said of others.
 void TlsSecurity::report(const std::string& peer, std::error_code error, const std::string& why,
                          bool accepted) {
-  write(accepted, error, "TLS handshake with " + peer + " failed: " + why);
-}
-
-// Each reason has a limit of its own, so that one peer does not silence what is said of others.
-void TlsSecurity::write(bool accepted, std::error_code error, const std::string& line) const {
   constexpr std::size_t kMostReasons = 64;
   LogLimit* limit = nullptr;
   {
@@ -196,7 +185,8 @@ void TlsSecurity::write(bool accepted, std::error_code error, const std::string&
     const bool is_full = limits_.size() >= kMostReasons;
     limit = &limits_[is_full ? std::pair(false, 0) : std::pair(accepted, error.value())];
   }
-  limit->write(parts_.log, LogLevel::warning, parts_.loop->now(), line);
+  limit->write(parts_.log, LogLevel::warning, parts_.loop->now(),
+               "TLS handshake with " + peer + " failed: " + why);
 }
 
 // Looks at the files every second.

@@ -34,6 +34,7 @@ class TlsSecurity final : public StreamSecurity, public std::enable_shared_from_
     std::shared_ptr<Loop> loop{};
     Log log{};
     MakeCredentials make_credentials{};
+    std::string refusal{};  ///< why no credentials can be made; empty: they can, as far as known
     bool reaches_other_hosts = true;
     bool can_change = false;  ///< whether the credentials are looked at every second
   };
@@ -64,7 +65,7 @@ class TlsSecurity final : public StreamSecurity, public std::enable_shared_from_
     bool is_new = true;  // may have been proved by credentials that were replaced meanwhile
   };
 
-  [[nodiscard]] std::shared_ptr<Credentials> credentials() const;
+  [[nodiscard]] std::shared_ptr<Credentials> credentials();
   void begin(std::unique_ptr<Stream> stream, std::string accepted_from, TimePoint deadline,
              ConnectHandler handler);
   [[nodiscard]] std::shared_ptr<Handshake> take(Number number);
@@ -72,22 +73,20 @@ class TlsSecurity final : public StreamSecurity, public std::enable_shared_from_
   void finished(Number number, Handshake::Outcome outcome, ConnectHandler& handler);
   void report(const std::string& peer, std::error_code error, const std::string& why,
               bool accepted);
-  void write(bool accepted, std::error_code error, const std::string& line) const;
   void look();
   void check_open(const Credentials& current, bool anew);
 
   const Parts parts_;
   const std::shared_ptr<OffLoop> threads_ = std::make_shared<OffLoop>();
 
-  mutable std::mutex mutex_;                          // guards what follows
-  mutable std::shared_ptr<Credentials> credentials_;  // null until they are needed
+  mutable std::mutex mutex_;                  // guards what follows
+  std::shared_ptr<Credentials> credentials_;  // null until they are needed
   std::map<Number, UnderWay> under_way_;
   RandomBits random_{0};
   Number next_ = 1;
   std::vector<Open> open_;
   bool watched_ = false;
-  mutable std::map<std::pair<bool, int>, LogLimit>
-      limits_;  // by whether it was accepted, and the reason
+  std::map<std::pair<bool, int>, LogLimit> limits_;  // by whether it was accepted, and the reason
 };
 
 }  // namespace batchrpc::tls

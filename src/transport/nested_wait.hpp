@@ -32,8 +32,9 @@ class NestedTooDeep final : public Overloaded {
 
 /// Waits, at a node's or loop's end; not where the thread is so deep within callbacks that it
 /// cannot.
-inline void wait_if_not_too_deep(const Future<void>& future,
-                                 const std::optional<TimePoint>& deadline = std::nullopt) {
+template <class T>
+void wait_if_not_too_deep(const Future<T>& future,
+                          const std::optional<TimePoint>& deadline = std::nullopt) {
   try {
     if (deadline) {
       future.wait_until(*deadline);

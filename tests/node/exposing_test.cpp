@@ -1,8 +1,12 @@
 // Functions that come and go while others call them.
 #include <catch2/catch.hpp>
+#include <cstddef>
 #include <optional>
+#include <thread>
+#include <vector>
 
 #include "batchrpc/batchrpc.hpp"
+#include "node/real_nodes.hpp"
 #include "node/virtual_world.hpp"
 
 namespace exposing {
@@ -218,6 +222,26 @@ TEST_CASE("no call waits for a function of a node that has exposed everything") 
         ErrorCode::not_found);
   CHECK(root.call<&exposing::add>("worker", 1, 2).get() == 3);
   CHECK(world.loop->now() == now);
+}
+
+TEST_CASE("a call that meets expose() and ready() finds its function") {
+  for (int round = 0; round < 30; ++round) {
+    const Node caller(test::real_root("a", 1));
+    NodeOptions options = test::real_joining(caller, "b", 1);
+    options.expose_within = 5s;
+    const Node worker(options);
+    caller.wait_for_peer("b").get();
+    std::thread later([&] {
+      worker.expose<&exposing::add>();
+      worker.ready();
+    });
+    std::vector<Future<int>> sums;
+    for (int i = 0; i < 1000; ++i)
+      sums.push_back(caller.call<&exposing::add>("b", i, 1));
+    for (int i = 0; i < 1000; ++i)
+      REQUIRE(sums[static_cast<std::size_t>(i)].get() == i + 1);
+    later.join();
+  }
 }
 
 TEST_CASE("calls that wait for their function when the node ends have not run") {

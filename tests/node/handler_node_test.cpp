@@ -49,6 +49,37 @@ TEST_CASE("functions, coroutines, constructors, methods and factories reach thei
   CHECK(pair.a.create<&h::make>("b").call<&h::Thing::where>().get() == "by a factory on b, b");
 }
 
+TEST_CASE("a callback of a handler reaches the handler's node, whichever node has read the reply") {
+  NodePair pair;
+  pair.a.expose<&h::name>();
+  std::string seen;
+  pair.b.expose("ask", [&] {
+    return pair.a.call<&h::name>("a").then(
+        [&](const std::string&) { seen = CallContext::current()->node()->name(); });
+  });
+  pair.a.call<void()>("b", "ask").get();
+  CHECK(seen == "b");
+}
+
+TEST_CASE("a coroutine reaches its node also when its call is cancelled") {
+  NodePair pair;
+  Promise<void> resume;
+  std::string seen;
+  const auto wait = [&]() -> Future<void> {
+    const CallContext context = *CallContext::current();
+    co_await resume.get_future();
+    seen = context.node() ? context.node()->name() : "none";
+  };
+  pair.b.expose("wait", wait);
+  Future<void> call = pair.a.call<void()>("b", "wait");
+  pair.world.run_for(1s);
+  call.cancel();
+  pair.world.run_for(1s);
+  resume.set_value();
+  pair.world.run_for(1s);
+  CHECK(seen == "b");
+}
+
 TEST_CASE("a handler's node outlives the handler, and its calls then fail with ShutDown") {
   NodePair pair;
   std::shared_ptr<const Node> kept;

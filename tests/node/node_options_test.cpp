@@ -3,10 +3,7 @@
 #include <asio/io_context.hpp>
 #include <catch2/catch.hpp>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <functional>
-#include <random>
 #include <set>
 
 #include "batchrpc/base/error.hpp"

@@ -120,7 +120,7 @@ struct OutputFixture {
   void ask_for(std::uint64_t call) { queue.resume(call); }
   /// The peer acknowledges all that has left.
   void acknowledge_all() {
-    acknowledged += queue.unacknowledged();
+    acknowledged += queue.frames().unacknowledged();
     CHECK(queue.acknowledge(acknowledged));
   }
   bool retract(OutputQueue::Place place) { return queue.retract(place, payloads); }

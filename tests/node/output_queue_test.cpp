@@ -350,7 +350,7 @@ TEST_CASE("memory that was acknowledged, or never will be sent, is given back wi
     }
     sink.room = sent ? 4 * kSize : kSize / 2;
     (void)queue.flush();
-    if (sent) CHECK(queue.acknowledge(queue.unacknowledged()));
+    if (sent) CHECK(queue.acknowledge(queue.frames().unacknowledged()));
     CHECK(given_back == (sent ? 2 : 0));
     queue.give_back();
     queue.close();

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <cstddef>
 #include <random>
 #include <string>
 #include <thread>
@@ -65,7 +66,7 @@ const std::vector<std::string> kAllWell(3);
 
 TEST_CASE("members that end together have served all notifications that were under way") {
   Trio trio;
-  for (int i = 0; i < 400; ++i)
+  for (std::size_t i = 0; i < 400; ++i)
     trio.nodes[i % 2].peer(i % 2 == 0 ? "b" : "a").notify<void()>("count");
   CHECK(trio.end_all() == kAllWell);
   CHECK(trio.served == 400);
@@ -86,10 +87,10 @@ TEST_CASE("a group ends at once when nothing is under way") {
 }
 
 TEST_CASE("a group ends whichever member is done first, and not before the last one") {
-  const int last = GENERATE(0, 1, 2);
+  const auto last = GENERATE(as<std::size_t>(), 0, 1, 2);
   Trio trio;
   std::vector<Future<std::string>> over;
-  for (int i = 0; i < 3; ++i)
+  for (std::size_t i = 0; i < 3; ++i)
     if (i != last) over.push_back(done(trio.nodes[i]));
   trio.world.run_for(1min);
   CHECK(std::none_of(over.begin(), over.end(), [](const auto& each) { return each.ready(); }));
@@ -150,7 +151,7 @@ TEST_CASE("a member does not wait for a root that is lost or leaves in another w
 TEST_CASE("a node that has joined meanwhile is waited for, too") {
   Trio trio;
   std::vector<Future<std::string>> over;
-  for (int i = 0; i < 2; ++i)
+  for (std::size_t i = 0; i < 2; ++i)
     over.push_back(done(trio.nodes[i]));
   const Node late = trio.world.join("d");
   over.push_back(done(trio.nodes[2]));
@@ -160,11 +161,43 @@ TEST_CASE("a node that has joined meanwhile is waited for, too") {
   CHECK(when_all(std::move(over)).get() == std::vector<std::string>(4));
 }
 
-TEST_CASE("shutdown_together is called once, and not by a handler") {
+TEST_CASE("shutdown_together is not called while another call of it waits, nor by a handler") {
+  RealPair pair;
+  const Future<std::string> over = done(pair.a);
+  CHECK_THROWS_AS(done(pair.a), InvalidArgument);
+  pair.b.expose("end", [&pair] { pair.b.shutdown_together(); });
+  const auto refused = outcome(pair.a.call<void()>("b", "end"));
+  CHECK_THAT(refused.message(), Catch::Contains("would wait for itself"));
+}
+
+TEST_CASE("a node that is shut down while it waits for its group waits no longer") {
   VirtualWorld world;
-  const Node a = world.root("a");
-  const Future<std::string> over = done(a);
-  CHECK_THROWS_AS(done(a), InvalidArgument);
+  Node a = world.root("a");
+  const Node b = world.join("b");
+  Future<std::string> over = done(a);
+  world.run_for(1s);
+  CHECK_FALSE(over.ready());
+  a.shutdown(1s);
+  CHECK(std::move(over).get() == "the node was shut down");
+}
+
+TEST_CASE("a group ends over links that are slower than its pings") {
+  VirtualWorld world;
+  world.network->set_link({.latency = 50ms});
+  const auto impatient = [](NodeOptions options) {
+    options.liveness.ping_after = 20ms;
+    options.liveness.dead_after = 5s;
+    return options;
+  };
+  const Node a(impatient(world.options("a")));
+  const Node b(impatient(world.joining("b")));
+  std::vector<Future<std::string>> over;
+  over.push_back(done(a));
+  over.push_back(done(b));
+  auto both = when_all(std::move(over));
+  world.run_for(10s);
+  REQUIRE(both.ready());
+  CHECK(both.get() == std::vector<std::string>(2));
 }
 
 TEST_CASE("nodes of random programs end when all their notifications have run, also over cuts") {
@@ -189,7 +222,31 @@ TEST_CASE("nodes of random programs end when all their notifications have run, a
   });
 }
 
-TEST_CASE("a worker that only serves calls has two lines") {
+TEST_CASE("nodes that shut down together over links that break all end well") {
+  for_each_seed(1, 50, [](std::uint64_t seed) {
+    SimulatedWorld world(seed);
+    world.network().set_link({.latency = 5ms, .jitter = 3ms, .break_every = 10'000});
+    std::atomic<int> served{0};
+    std::vector<std::string> left;
+    const auto live = [&](const NodeOptions& options, const std::string& next) {
+      Node node(options);
+      node.expose("count", [&] { ++served; });
+      node.wait_for_peer(next).get();
+      for (int i = 0; i < 200; ++i)
+        node.peer(next).notify<void()>("count");
+      for (std::string& each : node.shutdown_together())
+        left.push_back(std::move(each));
+    };
+    world.spawn("a", [&] { live(world.options("a", {.world_size = 3}), "b"); });
+    world.spawn("b", [&] { live(world.options("b", {.rank = 1, .world_size = 3}), "c"); });
+    world.spawn("c", [&] { live(world.options("c", {.rank = 2, .world_size = 3}), "a"); });
+    world.run();
+    CHECK(left.empty());
+    CHECK(served == 600);
+  });
+}
+
+TEST_CASE("a worker that only serves calls exposes them and ends with its group") {
   Node root(real_root("root", 2));
   std::atomic<int> served{0};
   std::thread worker([&] {

@@ -71,6 +71,19 @@ TEST_CASE("what is exposed in another way than it is used says so") {
              Catch::Contains("call expose_class or expose_factory there"));
 }
 
+TEST_CASE("a call of what is exposed in another way does not wait for its function") {
+  test::VirtualWorld world;
+  NodeOptions options = world.options("owner");
+  options.expose_within = 5s;
+  const Node owner(options);
+  const Node user = world.join("user");
+  owner.expose<&Counter::add>();
+  const Duration before = world.time();
+  CHECK(outcome(user.call<int(int)>("owner", "objects::Counter::add", 3)).code() ==
+        ErrorCode::not_found);
+  CHECK(world.time() - before < 1s);
+}
+
 TEST_CASE("a method that is exposed under a name that is nearly the same is suggested") {
   const ObjectWorld nodes;
   const auto counter = nodes.user.create<Counter>("owner", 1);

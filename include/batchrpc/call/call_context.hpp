@@ -83,7 +83,7 @@ class BATCHRPC_EXPORT CallContext final : public detail::Ambient {
   }
   /// Returns the node that is called, for calls that the handler makes:
   /// `CallContext::current()->node()->call<&f>("worker1")`. Its calls fail with ShutDown once the
-  /// node has ended. Null once the call has been answered or, in a coroutine, cancelled.
+  /// node has ended. Null once the call has been answered.
   [[nodiscard]] std::shared_ptr<const Node> node() const;
   /// Returns the trace that the call is part of; not valid if none came with it. Calls that the
   /// handler makes continue it.

@@ -87,7 +87,7 @@ class BATCHRPC_EXPORT CallState final : public Pooled, public RefCounted<CallSta
   void set_function(std::shared_ptr<ExposedFunction> function);
   /// Null: the call is over, or its function is not known yet.
   [[nodiscard]] std::shared_ptr<ExposedFunction> function();
-  /// The node that is called; null: the call is over or cancelled.
+  /// The node that is called; null: the call is over.
   [[nodiscard]] std::shared_ptr<LocalNode> node();
   /// Starts the call. False if it was cancelled before.
   [[nodiscard]] bool start();

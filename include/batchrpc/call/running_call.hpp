@@ -21,9 +21,6 @@
 /// The callee's end of a call, below the typed functions: what a function that runs is given.
 namespace batchrpc {
 class FunctionCounters;
-}  // namespace batchrpc
-
-namespace batchrpc {
 class LocalNode;
 }  // namespace batchrpc
 

@@ -15,14 +15,14 @@
 
 namespace batchrpc {
 
-/// The first value of several futures, and its index.
+/// One of the first values of several futures, and its index.
 template <class T>
 struct FirstReady {
   // A constructor, because g++ 12 miscompiles temporary aggregates in co_await expressions.
-  /// when_any() creates it.
+  /// when_any() and when_n() create it.
   FirstReady(std::size_t which, T what) : index(which), value(std::move(what)) {}
 
-  std::size_t index;  ///< the future's position in the arguments of when_any()
+  std::size_t index;  ///< the future's position in the arguments
   T value;            ///< the value of that future
 };
 template <>
@@ -34,17 +34,18 @@ struct FirstReady<void> {
 
 namespace detail {
 
-/// The state of when_any. Every source holds a reference to it, so it lives until all of them are
-/// ready.
-template <class T>
-class Race final : public State<FirstReady<T>> {
+/// A state that any of several sources may complete. `Derived` has a function `bool decide(index,
+/// source)`, which stores the result and returns true for one of them. Every source holds a
+/// reference to the state, so it lives until all of them are ready.
+template <class Derived, class T, class U>
+class Contest : public State<U> {
  public:
-  explicit Race(std::vector<Ref<State<T>>> sources)
-      : State<FirstReady<T>>(static_cast<std::uint32_t>(sources.size()) + 1),
+  explicit Contest(std::vector<Ref<State<T>>> sources)
+      : State<U>(static_cast<std::uint32_t>(sources.size()) + 1),
         slots_(std::make_unique<Slot[]>(sources.size())),
         count_(sources.size()) {
     for (std::size_t i = 0; i < count_; ++i) {
-      slots_[i].race = this;
+      slots_[i].contest = this;
       slots_[i].index = i;
       slots_[i].source = sources[i].release();
     }
@@ -59,22 +60,37 @@ class Race final : public State<FirstReady<T>> {
     }
   }
 
+ protected:
+  [[nodiscard]] std::size_t count() const noexcept { return count_; }
+
  private:
   struct Slot final : Callback {
     Slot() noexcept : Callback(&source_completed, true) {}
-    Race* race = nullptr;
+    Contest* contest = nullptr;
     std::size_t index = 0;
-    State<T>* source = nullptr;  // null once it is started
+    State<T>* source = nullptr;
   };
 
   static void source_completed(Callback& self, StateBase& source) noexcept {
     auto& slot = static_cast<Slot&>(self);
-    Race& race = *slot.race;
-    if (race.decided_.exchange(true, std::memory_order_relaxed)) return race.release();
-    race.win(slot.index, static_cast<State<T>&>(source));
+    Contest& contest = *slot.contest;
+    const bool decides =
+        static_cast<Derived&>(contest).decide(slot.index, static_cast<State<T>&>(source));
+    decides ? contest.complete() : contest.release();
   }
 
-  void win(std::size_t index, State<T>& source) noexcept {
+  std::unique_ptr<Slot[]> slots_;
+  std::size_t count_;
+};
+
+/// The state of when_any.
+template <class T>
+class Race final : public Contest<Race<T>, T, FirstReady<T>> {
+ public:
+  using Contest<Race<T>, T, FirstReady<T>>::Contest;
+
+  bool decide(std::size_t index, State<T>& source) noexcept {
+    if (decided_.exchange(true, std::memory_order_relaxed)) return false;
     try {
       if (!source.result().has_value()) {
         this->store(source.result().error());
@@ -86,12 +102,11 @@ class Race final : public State<FirstReady<T>> {
     } catch (...) {
       this->store(std::current_exception());
     }
-    this->complete();
+    return true;
   }
 
+ private:
   std::atomic<bool> decided_{false};
-  std::unique_ptr<Slot[]> slots_;
-  std::size_t count_;
 };
 
 template <class T>

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <exception>
@@ -21,70 +20,28 @@ namespace batchrpc {
 namespace detail {
 
 /// The state of a future of the first `needed` values of several futures. `Collect` makes the
-/// result of them. Every source holds a reference to it, so it lives until all of them are ready.
+/// result of them.
 template <class T, class U, class Collect>
-class Quorum final : public State<U> {
+class Quorum final : public Contest<Quorum<T, U, Collect>, T, U> {
  public:
   /// `needed` is from 1 to the number of sources.
   Quorum(std::vector<Ref<State<T>>> sources, std::size_t needed)
-      : State<U>(static_cast<std::uint32_t>(sources.size()) + 1),
-        slots_(std::make_unique<Slot[]>(sources.size())),
-        values_(needed),
-        count_(sources.size()) {
-    for (std::size_t i = 0; i < count_; ++i) {
-      slots_[i].quorum = this;
-      slots_[i].index = i;
-      slots_[i].source = sources[i].release();
-    }
-  }
+      : Contest<Quorum, T, U>(std::move(sources)), values_(needed) {}
 
-  void start() noexcept {
-    const std::size_t count = count_;
-    Slot* const slots = slots_.get();
-    for (std::size_t i = 0; i < count; ++i) {
-      StateBase* const source = slots[i].source;
-      source->add_last(slots[i]);
-    }
-  }
-
- private:
-  struct Slot final : Callback {
-    Slot() noexcept : Callback(&source_completed, true) {}
-    Quorum* quorum = nullptr;
-    std::size_t index = 0;
-    State<T>* source = nullptr;  // null once it is started
-  };
-
-  static void source_completed(Callback& self, StateBase& source) noexcept {
-    auto& slot = static_cast<Slot&>(self);
-    Quorum& quorum = *slot.quorum;
-    auto& completed = static_cast<State<T>&>(source);
-    const bool decides = completed.result().has_value() ? quorum.take(slot.index, completed)
-                                                        : quorum.fail(completed.result().error());
-    decides ? quorum.complete() : quorum.release();
-  }
-
-  // Returns whether the error has made it impossible to get enough values.
-  bool fail(const std::exception_ptr& error) noexcept {
-    if (failed_.fetch_add(1, std::memory_order_relaxed) != count_ - values_.size()) return false;
-    this->store(error);
-    return true;
-  }
-
-  // Returns whether this was the last value that was needed.
-  bool take(std::size_t index, State<T>& source) noexcept {
+  bool decide(std::size_t index, State<T>& source) noexcept {
+    if (!source.result().has_value()) return fail(source.result().error());
     const std::size_t place = taken_.fetch_add(1, std::memory_order_relaxed);
     if (place >= values_.size()) return false;
+    values_[place].index = index;
     try {
-      if constexpr (std::is_void_v<T>) {
-        values_[place].emplace(index);
-      } else {
-        values_[place].emplace(index, *source.take());
-      }
-    } catch (...) {  // the place stays empty
+      if constexpr (!std::is_void_v<T>) values_[place].value.emplace(*source.take());
+    } catch (...) {
+      values_[place].error = std::current_exception();
     }
     if (stored_.fetch_add(1, std::memory_order_acq_rel) + 1 != values_.size()) return false;
     try {
+      for (const Value& value : values_)
+        if (value.error) std::rethrow_exception(value.error);
       this->store(Collect()(values_));
     } catch (...) {
       this->store(std::current_exception());
@@ -92,29 +49,42 @@ class Quorum final : public State<U> {
     return true;
   }
 
+  /// A value that has come.
+  struct Value {
+    std::size_t index = 0;
+    std::optional<Stored<T>> value{};
+    std::exception_ptr error{};  ///< thrown when it was moved
+  };
+
+ private:
+  // Returns whether the error has made it impossible to get enough values.
+  bool fail(const std::exception_ptr& error) noexcept {
+    const std::size_t spare = this->count() - values_.size();
+    if (failed_.fetch_add(1, std::memory_order_relaxed) != spare) return false;
+    this->store(error);
+    return true;
+  }
+
   std::atomic<std::size_t> failed_{0};
   std::atomic<std::size_t> taken_{0};
   std::atomic<std::size_t> stored_{0};
-  std::unique_ptr<Slot[]> slots_;
-  std::vector<std::optional<FirstReady<T>>> values_;  // as they came
-  std::size_t count_;
+  std::vector<Value> values_;  // as they came
 };
-
-/// Throws InvalidArgument if the value could not be moved.
-template <class T>
-FirstReady<T>& value_in(std::optional<FirstReady<T>>& place) {
-  if (!place) throw InvalidArgument("moving the value of a future has thrown an exception");
-  return *place;
-}
 
 /// Makes the result of when_n().
 template <class T>
 struct AsTheyCame {
-  std::vector<FirstReady<T>> operator()(std::vector<std::optional<FirstReady<T>>>& values) const {
+  template <class Values>
+  std::vector<FirstReady<T>> operator()(Values& values) const {
     std::vector<FirstReady<T>> all;
     all.reserve(values.size());
-    for (auto& value : values)
-      all.push_back(std::move(value_in(value)));
+    for (auto& each : values) {
+      if constexpr (std::is_void_v<T>) {
+        all.emplace_back(each.index);
+      } else {
+        all.emplace_back(each.index, *std::move(each.value));
+      }
+    }
     return all;
   }
 };
@@ -122,17 +92,18 @@ struct AsTheyCame {
 /// Makes the result of when_all_or_error().
 template <class T>
 struct InOrder {
-  auto operator()(std::vector<std::optional<FirstReady<T>>>& values) const {
+  template <class Values>
+  auto operator()(Values& values) const {
     if constexpr (std::is_void_v<T>) {
       return Result<void>();
     } else {
-      std::vector<FirstReady<T>> found = AsTheyCame<T>()(values);
-      std::sort(found.begin(), found.end(),
-                [](const auto& a, const auto& b) { return a.index < b.index; });
+      std::vector<std::size_t> place_of(values.size());  // by the index of the future
+      for (std::size_t place = 0; place < values.size(); ++place)
+        place_of[values[place].index] = place;
       std::vector<T> all;
-      all.reserve(found.size());
-      for (auto& value : found)
-        all.push_back(std::move(value.value));
+      all.reserve(values.size());
+      for (const std::size_t place : place_of)
+        all.push_back(*std::move(values[place].value));
       return Result<std::vector<T>>(std::move(all));
     }
   }

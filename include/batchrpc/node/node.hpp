@@ -284,8 +284,8 @@ class BATCHRPC_EXPORT Node {
   /// embedder's context throws meanwhile leaves the context's run() afterwards.
   std::vector<std::string> shutdown(Duration timeout);
 
-  /// Ends the whole group: waits until every member has called this function and no call is under
-  /// way between any of them, and then shuts this node down. Until then the node continues to serve
+  /// Ends the whole group. Waits until every member has called this function and no call is under
+  /// way between any of them. Then it shuts this node down. Until then the node continues to serve
   /// calls, and handlers may make more. So a worker that only serves calls needs no more than this:
   ///
   ///     batchrpc::Node node({.name = "worker1", .rank = 1, .world_size = 2, .join = "env://"});
@@ -293,13 +293,16 @@ class BATCHRPC_EXPORT Node {
   ///     node.shutdown_together();
   ///
   /// A call is under way until it is answered; a notification, until its handler has returned. Work
-  /// of the program that is no call is not waited for. The wait also ends at the timeout, and when
-  /// the root is lost or leaves in another way. Other members that are lost or leave are not waited
-  /// for.
+  /// of the program that is no call is not waited for. A node that makes a call every few
+  /// milliseconds, for ever, keeps the group alive.
   ///
-  /// Returns why the wait ended early, and what shutdown(NodeOptions::shutdown_timeout) returns;
-  /// empty if all went well. Throws what shutdown() throws, and InvalidArgument if it is called
-  /// twice.
+  /// The wait also ends at the timeout, and when the root is lost or leaves in another way. Other
+  /// members that are lost or leave are not waited for, and not reported here. In an open group the
+  /// members are those that have joined so far.
+  ///
+  /// Returns why the wait ended early, and what shutdown(NodeOptions::shutdown_timeout) returns,
+  /// which takes that time more. Throws what shutdown() throws, and InvalidArgument while another
+  /// call of it waits.
   std::vector<std::string> shutdown_together(Duration timeout = Duration::max());
 
   /// Returns the executor that runs handlers, for `then(executor, f)` and batchers.

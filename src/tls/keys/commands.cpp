@@ -134,11 +134,10 @@ void report_node(const NodeWish& wish, const std::string& path, const UriParts& 
             << "next: copy both and " << in(wish.folder, "ca.pem") << " to the node\n";
 }
 
-/// The file that is meant by this name of a node or of a file.
+/// The certificate that is meant by the name of a node, or by that of a file.
 std::string certificate_file(const std::string& folder, const std::string& wanted) {
-  if (is_taken(wanted) || wanted.find('/') != std::string::npos || wanted == "ca") return wanted;
-  const std::string file = in(folder, file_stem_of(wanted) + ".pem");
-  return is_taken(file) ? file : wanted;
+  if (wanted.find('/') != std::string::npos || wanted.ends_with(".pem")) return wanted;
+  return in(folder, file_stem_of(wanted) + ".pem");
 }
 
 }  // namespace

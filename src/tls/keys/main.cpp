@@ -31,7 +31,7 @@ renew      replaces the files of NAME, with the job and domain of the old certif
            use them load them by themselves; the old certificate is kept as NAME.SERIAL.pem, and
            is valid until its end, or until it is revoked
 revoke     writes crl.pem, which has these certificates and those revoked before (3650 days);
-           NAME stands for FOLDER/NAME.pem
+           NAME stands for the certificate of that node in FOLDER
 
 Nothing is overwritten, except by renew, and crl.pem.
 )";
