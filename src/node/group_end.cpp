@@ -38,7 +38,7 @@ Future<std::string> GroupEnd::done() {
   {
     const std::lock_guard lock(mutex_);
     if (over_) {
-      throw InvalidArgument("shutdown_together() was called twice on node " + core_.name() +
+      throw InvalidArgument("another call of shutdown_together() waits on node " + core_.name() +
                             "; call it once");
     }
     over_ = over;
@@ -125,13 +125,20 @@ void GroupEnd::member_is_quiet(std::uint64_t member, std::uint64_t round, std::u
   });
 }
 
-// The answers of the members before are not those of the group now.
+// The answers of the former members are not those of the group now. A member that was only cut off
+// reports again that it is done.
 void GroupEnd::members_changed() {
   {
     const std::lock_guard lock(mutex_);
     if (is_over_) return;
     asked_.clear();
     former_.clear();
+    const std::vector<Member> members = root_->members();
+    std::erase_if(done_, [&](std::uint64_t incarnation) {
+      return std::none_of(members.begin(), members.end(), [&](const Member& member) {
+        return member.incarnation == incarnation;
+      });
+    });
   }
   advance();
 }
