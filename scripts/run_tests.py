@@ -9,7 +9,7 @@ BUILD      the build folder, for example build/release
            "*=PATTERN" is for all that have none of their own
 --timeout  seconds an executable may take (default: 900)
 
-Two executables run at a time on two processors, and two halves of those that take longest. Those that start
+Two executables run at a time on two processors; those that take longest run in parts. Those that start
 processes or measure real time run beside one other of that kind at most. A test case of theirs that fails is run
 once more, alone, at the end, and is named. Tests that are no Catch2 executables (Python tests, programs that must not
 compile) run by ctest as one of the jobs.
@@ -30,13 +30,13 @@ import tempfile
 import threading
 import time
 
-# Layers whose tests start processes or measure real time. Those of one lane run one at a time.
-LANES = {"process": 0, "status": 1, "examples": 1, "benchmarks": 1}
+# Layers whose tests start processes or measure real time.
+REAL_TIME = {"process", "status", "examples", "benchmarks"}
 # Layers whose tests are not Catch2 executables.
 BY_CTEST = {"benchmarks", "status", "refused"}
-# Executables that would keep one processor busy when all others have ended run as two halves.
+# Executables that would keep one processor busy when all others have ended run in so many parts.
 # What takes longest starts first. An executable that is not named comes after these.
-HALVED = {"node"}
+PARTS = {"node": 2, "process": 3}
 LONGEST = ["process", "benchmarks", "examples", "reliability", "node", "batch", "torch", "ppo", "env", "rref"]
 
 
@@ -174,7 +174,7 @@ def main():
     processors = os.cpu_count() or 1
     jobs = []
     for layer in wanted & built:
-        parts = 2 if layer in HALVED and processors > 1 else 1
+        parts = PARTS.get(layer, 1) if processors > 1 else 1
         jobs += [CatchJob(layer, options.build, options, part, parts) for part in range(parts)]
     jobs += [CtestJob(layer, options.build, options) for layer in wanted & BY_CTEST]
     jobs.sort(key=lambda job: LONGEST.index(job.layer) if job.layer in LONGEST else len(LONGEST))
@@ -189,14 +189,14 @@ def main():
               flush=True)
 
     with contextlib.ExitStack() as stack:
-        lanes = [stack.enter_context(concurrent.futures.ThreadPoolExecutor(1)) for _ in range(2)]
+        real_time = stack.enter_context(concurrent.futures.ThreadPoolExecutor(2))
         others = stack.enter_context(concurrent.futures.ThreadPoolExecutor(processors))
-        waiting = [(lanes[LANES[job.layer]] if job.layer in LANES else others).submit(run, job) for job in jobs]
+        waiting = [(real_time if job.layer in REAL_TIME else others).submit(run, job) for job in jobs]
         for future in waiting:
             future.result()
 
     for job in jobs:
-        again = [case for case in job.cases if case.outcome == "failed"] if job.layer in LANES else []
+        again = [case for case in job.cases if case.outcome == "failed"] if job.layer in REAL_TIME else []
         if not again or len(again) > 10:
             continue
         first_output = job.output

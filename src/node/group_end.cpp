@@ -135,9 +135,8 @@ void GroupEnd::members_changed() {
     former_.clear();
     const std::vector<Member> members = root_->members();
     std::erase_if(done_, [&](std::uint64_t incarnation) {
-      return std::none_of(members.begin(), members.end(), [&](const Member& member) {
-        return member.incarnation == incarnation;
-      });
+      return std::none_of(members.begin(), members.end(),
+                          [&](const Member& member) { return member.incarnation == incarnation; });
     });
   }
   advance();

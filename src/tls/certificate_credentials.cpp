@@ -152,15 +152,17 @@ class CertificateCredentials final : public Credentials {
     State made{.context = new_context()};
     SSL_CTX* const context = made.context.get();
     if (SSL_CTX_use_certificate_chain_file(context, options_.certificate.c_str()) != 1)
-      refuse_by_openssl("certificate", options_.certificate, "has no certificate (PEM)");
+      refuse_by_openssl("certificate", options_.certificate,
+                        "cannot be read as a certificate (PEM)");
     check_private(options_.key);
     if (SSL_CTX_use_PrivateKey_file(context, options_.key.c_str(), SSL_FILETYPE_PEM) != 1 ||
         SSL_CTX_check_private_key(context) != 1) {
-      refuse_by_openssl("key", options_.key,
-                        "has no private key (PEM) that belongs to " + options_.certificate);
+      refuse_by_openssl(
+          "key", options_.key,
+          "cannot be read as the private key (PEM) that belongs to " + options_.certificate);
     }
     if (SSL_CTX_load_verify_locations(context, options_.authority.c_str(), nullptr) != 1)
-      refuse_by_openssl("authority", options_.authority, "has no certificate (PEM)");
+      refuse_by_openssl("authority", options_.authority, "cannot be read as certificates (PEM)");
     if (!options_.revocations.empty())
       add_revocations(*SSL_CTX_get_cert_store(context), options_.revocations);
     try {

@@ -10,6 +10,8 @@
 
 // Processes whose connections are secured, as people start them.
 
+#ifdef BATCHRPC_HAS_TLS
+
 namespace batchrpc {
 namespace tls_test {
 
@@ -82,3 +84,5 @@ TEST_CASE("a process without a token refuses to listen for other hosts, and says
 
 }  // namespace tls_test
 }  // namespace batchrpc
+
+#endif
