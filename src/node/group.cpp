@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "batchrpc/base/error.hpp"
+#include "batchrpc/call/call_context.hpp"
 #include "batchrpc/call/exposed.hpp"
 #include "node/group_end.hpp"
 #include "node/group_functions.hpp"

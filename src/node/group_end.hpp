@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "batchrpc/call/call_context.hpp"
 #include "batchrpc/future/future.hpp"
 #include "batchrpc/future/promise.hpp"
 #include "node/quiescence.hpp"

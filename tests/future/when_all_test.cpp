@@ -10,20 +10,13 @@
 
 #include "batchrpc/future/future.hpp"
 #include "batchrpc/future/promise.hpp"
+#include "future/several.hpp"
 
 using namespace batchrpc;
 
 namespace when_all_test {
 
-template <class T>
-struct Several {
-  explicit Several(std::size_t count) : promises(count) {
-    for (auto& promise : promises)
-      futures.push_back(promise.get_future());
-  }
-  std::vector<Promise<T>> promises;
-  std::vector<Future<T>> futures;
-};
+using test::Several;
 
 TEST_CASE("when_all gives the values of a range in its order, when the last is there") {
   Several<int> several(3);

@@ -7,23 +7,13 @@
 #include <vector>
 
 #include "batchrpc/future/promise.hpp"
+#include "future/several.hpp"
 
 using namespace batchrpc;
 
-namespace {
+namespace when_n_test {
 
-/// Promises, and a future of each.
-template <class T>
-struct Several {
-  explicit Several(std::size_t count) : promises(count) {
-    for (auto& promise : promises)
-      futures.push_back(promise.get_future());
-  }
-  std::vector<Promise<T>> promises;
-  std::vector<Future<T>> futures;
-};
-
-}  // namespace
+using test::Several;
 
 TEST_CASE("when_n gives the first values with their indices, in the order in which they came") {
   Several<int> four(4);
@@ -114,3 +104,5 @@ TEST_CASE("when_n and when_all_or_error take values from many threads at once") 
       thread.join();
   }
 }
+
+}  // namespace when_n_test

@@ -18,10 +18,20 @@ namespace join_file_test {
 
 using namespace std::chrono_literals;
 
+/// A folder that lasts as long as this object.
+struct Folder {
+  Folder() { std::filesystem::create_directory(path); }
+  ~Folder() { std::filesystem::remove_all(path); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  const std::filesystem::path path = std::filesystem::temp_directory_path() /
+                                     ("batchrpc-join-" + std::to_string(std::random_device{}()));
+};
+
 TEST_CASE("a join file is written whole and read back") {
-  const auto folder = std::filesystem::temp_directory_path() /
-                      ("batchrpc-join-" + std::to_string(std::random_device{}()));
-  std::filesystem::create_directory(folder);
+  const Folder made;
+  const std::filesystem::path& folder = made.path;
   const std::string path = (folder / "join").string();
   CHECK(read_join_file(path).empty());
   (void)JoinFile(path, "tcp://127.0.0.1:4711");
@@ -30,13 +40,11 @@ TEST_CASE("a join file is written whole and read back") {
   CHECK(read_join_file(path) == "tcp://127.0.0.1:4712");
   CHECK(std::distance(std::filesystem::directory_iterator(folder), {}) == 1);
   CHECK_THROWS_AS(JoinFile((folder / "no" / "such" / "folder").string(), "tcp://x:1"), JoinFailed);
-  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("a join file is for its user alone, and writing it follows no link of others") {
-  const auto folder = std::filesystem::temp_directory_path() /
-                      ("batchrpc-join-" + std::to_string(std::random_device{}()));
-  std::filesystem::create_directory(folder);
+  const Folder made;
+  const std::filesystem::path& folder = made.path;
   const std::string path = (folder / "join").string();
   const auto precious = folder / "precious";
   std::ofstream(precious) << "precious";
@@ -46,13 +54,11 @@ TEST_CASE("a join file is for its user alone, and writing it follows no link of 
   CHECK(read_join_file(precious.string()) == "precious");
   using Perms = std::filesystem::perms;
   CHECK(std::filesystem::status(path).permissions() == (Perms::owner_read | Perms::owner_write));
-  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("nodes find each other through a file") {
-  const auto folder = std::filesystem::temp_directory_path() /
-                      ("batchrpc-join-" + std::to_string(std::random_device{}()));
-  std::filesystem::create_directory(folder);
+  const Folder made;
+  const std::filesystem::path& folder = made.path;
   NodeOptions options;
   options.join = "file://" + (folder / "join").string();
   options.name = "root";
@@ -64,13 +70,11 @@ TEST_CASE("nodes find each other through a file") {
   const Node first = std::move(root).get();
   first.expose("twice", [](int x) { return 2 * x; });
   CHECK(other.call<int(int)>("root", "twice", 4).get() == 8);
-  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("a join file of a run that is over does not stop the next") {
-  const auto folder = std::filesystem::temp_directory_path() /
-                      ("batchrpc-join-" + std::to_string(std::random_device{}()));
-  std::filesystem::create_directory(folder);
+  const Folder made;
+  const std::filesystem::path& folder = made.path;
   const std::string path = (folder / "join").string();
   NodeOptions options;
   options.join = "file://" + path;
@@ -87,13 +91,11 @@ TEST_CASE("a join file of a run that is over does not stop the next") {
   options.rank = 0;
   const Node root(options);
   CHECK(std::move(early).get().name() == "other");
-  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("a second root does not take the join file of one that still runs") {
-  const auto folder = std::filesystem::temp_directory_path() /
-                      ("batchrpc-join-" + std::to_string(std::random_device{}()));
-  std::filesystem::create_directory(folder);
+  const Folder made;
+  const std::filesystem::path& folder = made.path;
   NodeOptions options;
   options.name = "root";
   options.rank = 0;
@@ -107,13 +109,11 @@ TEST_CASE("a second root does not take the join file of one that still runs") {
   first.shutdown(1s);
   const Node next(options);
   CHECK(read_join_file((folder / "join").string()) == next.address());
-  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("a file with other contents is no root yet, and is named when none comes") {
-  const auto folder = std::filesystem::temp_directory_path() /
-                      ("batchrpc-join-" + std::to_string(std::random_device{}()));
-  std::filesystem::create_directory(folder);
+  const Folder made;
+  const std::filesystem::path& folder = made.path;
   const std::string path = (folder / "join").string();
   std::ofstream(path) << std::string(100'000, 'x');
   CHECK(read_join_file(path).size() == 1024);
@@ -133,7 +133,6 @@ TEST_CASE("a file with other contents is no root yet, and is named when none com
   const Node root(options);
   CHECK(std::move(patient).get().name() == "other");
   CHECK(std::distance(std::filesystem::directory_iterator(folder), {}) == 1);
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace join_file_test
