@@ -202,6 +202,13 @@ std::string type_name(const std::exception_ptr& error) {
 
 namespace {
 
+// LibTorch's exceptions end with the stack from which they were thrown, of 3 to 7 KB.
+std::string without_stack(std::string text) {
+  const std::size_t stack = text.find("\nException raised from ");
+  if (stack != std::string::npos) text.resize(stack);
+  return text;
+}
+
 // `depth`: how many exceptions it is nested in.
 std::string describe_nested(const std::exception_ptr& error, int depth) {
   constexpr int kDeepest = 8;
@@ -211,7 +218,7 @@ std::string describe_nested(const std::exception_ptr& error, int depth) {
   try {
     std::rethrow_exception(error);
   } catch (const std::exception& thrown) {
-    std::string text = text_or_type(thrown.what());
+    std::string text = without_stack(text_or_type(thrown.what()));
     const auto* const outer = dynamic_cast<const std::nested_exception*>(&thrown);
     if (outer != nullptr && outer->nested_ptr() && depth < kDeepest)
       text += ": " + describe_nested(outer->nested_ptr(), depth + 1);

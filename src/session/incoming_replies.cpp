@@ -10,6 +10,22 @@
 
 // The context of the peer's calls, and the replies to them.
 namespace batchrpc {
+namespace {
+
+// The stack that an exception of LibTorch has in its text is of use here alone.
+void log_whole_text(const Log& log, std::string_view function, const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& thrown) {
+    const std::string_view text = thrown.what() != nullptr ? thrown.what() : "";
+    if (text.size() > describe(error).size())
+      log.debug("'" + std::string(function) + "' threw, in full: " + std::string(text));
+  } catch (...) {  // NOLINT: describe() has all of it
+  }
+}
+
+}  // namespace
+
 // --- context
 
 CallContext IncomingCalls::context_of(const CalledFunction& function, const wire::FrameView& frame,
@@ -138,6 +154,8 @@ void IncomingCalls::handler_threw(std::string_view function, const std::exceptio
       "'" + std::string(function) + "', called by " + caller + ", threw " + type_name(error) +
           ": " + describe(error) +
           (of_notification ? " (a notification: its caller does not learn of it)" : ""));
+  const Log& log = link_->parts().log;
+  if (log.enabled(LogLevel::debug)) log_whole_text(log, function, error);
   const auto& report = link_->options().logging.on_handler_error;
   if (!report) return;
   try {

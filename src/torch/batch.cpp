@@ -38,6 +38,11 @@ void require_row_of_batch(const at::Tensor& tensor) {
   if (tensor.layout() != c10::kStrided) {
     throw InvalidArgument("a row of a batch is a sparse tensor; send tensor.to_dense()");
   }
+  if (tensor.is_quantized())
+    throw InvalidArgument("a row of a batch is quantized; send tensor.dequantize()");
+  if (tensor.is_nested())
+    throw InvalidArgument(
+        "a row of a batch is a nested tensor; send the tensors of tensor.unbind()");
 }
 
 // The position of a row in memory that a Receiver gave.

@@ -212,6 +212,14 @@ TEST_CASE("The text of what is thrown is kept, whatever its type") {
         "write: No space left on device");
 }
 
+TEST_CASE("The stack in the text of LibTorch's exceptions is left out") {
+  CHECK(described([] {
+          throw std::runtime_error(
+              "the sizes differ\nException raised from add at a.cpp:1 (most recent call first):\n"
+              "frame #0: add + 0x57 (0x7f in libc10.so)\n");
+        }) == "the sizes differ");
+}
+
 TEST_CASE("A nested exception is described behind the one around it, to a depth of eight") {
   const std::function<void(int)> nest = [&](int depth) {
     if (depth == 0) throw std::runtime_error("the file is gone");
