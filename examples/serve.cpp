@@ -9,7 +9,7 @@
 #include <string>
 #include <thread>
 
-#include "common/interrupt.hpp"
+#include <batchrpc/base/interrupt.hpp>
 #include "common/seconds_between.hpp"
 
 namespace rpc = batchrpc;
@@ -47,7 +47,7 @@ int main(int argc, char** argv) {
 
     rpc::Promise<int> signalled;
     rpc::Future<int> signal = signalled.get_future();
-    const batchrpc_examples::InterruptHandler handler(
+    const batchrpc::InterruptHandler handler(
         [&signalled](int number) { signalled.set_value(number); });
     std::cout << "serving at " << node.address() << std::endl;
 

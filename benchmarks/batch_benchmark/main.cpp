@@ -1,12 +1,12 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include <batchrpc/base/interrupt.hpp>
 #include "batch_benchmark/observers.hpp"
 #include "batch_benchmark/options.hpp"
 #include "batch_benchmark/report.hpp"
 #include "batch_benchmark/sections.hpp"
 #include "common/command_line.hpp"
-#include "common/interrupt.hpp"
 #include "torch_settings/torch_settings.hpp"
 
 namespace batch_benchmark {
@@ -27,7 +27,7 @@ int run(int argc, const char* const* argv) {
   if (options->index >= 0) return run_observer(*options);
 
   batchrpc_examples::use_one_torch_thread();
-  const batchrpc_examples::InterruptFlag interrupts;
+  const batchrpc::InterruptFlag interrupts;
   const Run run{*options, options->json == "-" ? std::cerr : std::cout, interrupts};
   if (options->alone("peer")) {  // a comparison of peers needs only its keys
     write(options->json, measure_peer(run));

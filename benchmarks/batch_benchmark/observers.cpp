@@ -32,7 +32,7 @@ rpc::NodeOptions node_options(batchrpc_examples::TransportChoice transport) {
   options.transports =
       batchrpc_examples::transports_of(transport, {});  // meets where its sockets are
   options.join_timeout = kPatience;
-  options.call_timeout = rpc::Duration::max();  // a sample may take any time
+  options.call_timeout = rpc::kNoTimeout;  // a sample may take any time
   return options;
 }
 

@@ -23,7 +23,7 @@ struct Sample {
 class Observers {
  public:
   /// Starts the processes and this process's node, and waits until all can be called. Throws
-  /// Interrupted, and std::runtime_error if a process ends.
+  /// batchrpc::Interrupted, and std::runtime_error if a process ends.
   Observers(int count, const Run& run);
   ~Observers();
   Observers(const Observers&) = delete;

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <batchrpc/base/interrupt.hpp>
 #include "batch_benchmark/options.hpp"
-#include "common/interrupt.hpp"
 
 namespace batch_benchmark {
 
@@ -14,7 +14,7 @@ namespace batch_benchmark {
 struct Run {
   const Options& options;
   std::ostream& out;  ///< for the section's table
-  const batchrpc_examples::InterruptFlag& interrupts;
+  const batchrpc::InterruptFlag& interrupts;
 };
 
 /// printf() into a string.

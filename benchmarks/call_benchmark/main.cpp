@@ -2,6 +2,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include <batchrpc/base/interrupt.hpp>
 #include "call_benchmark/child.hpp"
 #include "call_benchmark/idle.hpp"
 #include "call_benchmark/memory.hpp"
@@ -12,7 +13,6 @@
 #include "call_benchmark/rounds.hpp"
 #include "call_benchmark/strangers.hpp"
 #include "common/command_line.hpp"
-#include "common/interrupt.hpp"
 
 namespace call_benchmark {
 namespace {
@@ -52,12 +52,12 @@ int run(int argc, const char* const* argv) {
   if (options->role != Role::measure) return run_child(*options);
 
   Interrupt interrupt;
-  const batchrpc_examples::InterruptHandler handler([&](int) { interrupt.raise(); });
+  const batchrpc::InterruptHandler handler([&](int) { interrupt.raise(); });
   allow_many_descriptors();
   try {
     const nlohmann::json entries = measure(*options, interrupt);
     if (!options->json.empty()) write_json(options->json, entries);
-  } catch (const Interrupted&) {
+  } catch (const batchrpc::Interrupted&) {
     std::cerr << "interrupted\n";
     return kInterruptedExit;
   }

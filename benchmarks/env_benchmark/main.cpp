@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include <batchrpc/base/interrupt.hpp>
 #include "common/command_line.hpp"
-#include "common/interrupt.hpp"
 #include "env_benchmark/calibration.hpp"
 #include "env_benchmark/options.hpp"
 #include "env_benchmark/report.hpp"
@@ -24,7 +24,7 @@ Record measure(const Options& options, const Setting& setting) {
   const StepTime time = make_step_time(setting.step_ms, setting.computes);
   print_heading(record.setting);
   const World world(record.setting, time);
-  const batchrpc_examples::InterruptFlag interrupts;
+  const batchrpc::InterruptFlag interrupts;
   for (int round = 0; round < options.rounds; ++round) {
     record.free.push_back(world.run_free());
     for (std::size_t i = 0; i < options.variants.size(); ++i)

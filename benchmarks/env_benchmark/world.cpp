@@ -54,8 +54,7 @@ World::~World() {
     child.wait_for(std::chrono::seconds(2));
 }
 
-Measured World::drive(const Variant& variant,
-                      const batchrpc_examples::InterruptFlag& interrupts) const {
+Measured World::drive(const Variant& variant, const batchrpc::InterruptFlag& interrupts) const {
   rpc::VectorEnv envs(*node_, {.workers = names_of(setting_),
                                .envs_per_worker = setting_.envs_per_worker,
                                .buffers = variant.buffers});

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "common/interrupt.hpp"
+#include <batchrpc/base/interrupt.hpp>
 #include "common/process.hpp"
 #include "env_benchmark/setting.hpp"
 #include "env_benchmark/timed_group.hpp"
@@ -21,9 +21,9 @@ class World {
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
-  /// Drives the workers for the setting's time, after a warm-up. Throws Interrupted.
+  /// Drives the workers for the setting's time, after a warm-up. Throws batchrpc::Interrupted.
   [[nodiscard]] Measured drive(const Variant& variant,
-                               const batchrpc_examples::InterruptFlag& interrupts) const;
+                               const batchrpc::InterruptFlag& interrupts) const;
   /// Runs the same lanes without a driver, all workers at once. Returns steps per second.
   [[nodiscard]] double run_free() const;
 

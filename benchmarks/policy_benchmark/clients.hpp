@@ -25,7 +25,7 @@ struct Served {
 class Clients {
  public:
   /// Starts the processes and this process's node, and waits until all can be called. Throws
-  /// Interrupted, and std::runtime_error if a process ends.
+  /// batchrpc::Interrupted, and std::runtime_error if a process ends.
   explicit Clients(const Run& run);
   ~Clients();
   Clients(const Clients&) = delete;

@@ -73,7 +73,7 @@ int run(int argc, const char* const* argv) {
   if (!options) return 0;
   if (options->index >= 0) return run_client(*options);
 
-  const batchrpc_examples::InterruptFlag interrupts;
+  const batchrpc::InterruptFlag interrupts;
   const Run run{*options, options->json == "-" ? std::cerr : std::cout, interrupts};
   print_head(run);
   std::vector<Table> tables;

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "common/interrupt.hpp"
+#include <batchrpc/base/interrupt.hpp>
 #include "policy_benchmark/forms.hpp"
 #include "policy_benchmark/options.hpp"
 
@@ -15,7 +15,7 @@ namespace policy_benchmark {
 struct Run {
   const Options& options;
   std::ostream& out;  ///< for tables
-  const batchrpc_examples::InterruptFlag& interrupts;
+  const batchrpc::InterruptFlag& interrupts;
 };
 
 /// The figures of one form at one batch size, one value per round.

@@ -44,7 +44,7 @@ class Coordinator::Losses {
 };
 
 Coordinator::Coordinator(const Setting& setting, rpc::Node node,
-                         const batchrpc_examples::InterruptFlag& interrupts, bool progress)
+                         const batchrpc::InterruptFlag& interrupts, bool progress)
     : setting_(setting),
       interrupts_(interrupts),
       progress_(progress),
@@ -91,7 +91,7 @@ RunRecord Coordinator::run(std::optional<Clock::time_point> started) {
 
 std::vector<rpc::Result<ObserverEpisode>> Coordinator::observe() {
   auto episodes = rpc::when_all_settled(node_.each(observers_)
-                                            .with({.timeout = rpc::Duration::max()})
+                                            .with({.timeout = rpc::kNoTimeout})
                                             .call<&Observer::run_episode>(setting_.steps));
   while (!episodes.wait_for(50ms)) {
     const std::string why = reason_to_stop();

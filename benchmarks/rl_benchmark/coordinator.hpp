@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "common/interrupt.hpp"
+#include <batchrpc/base/interrupt.hpp>
 #include "rl_benchmark/agent.hpp"
 #include "rl_benchmark/observer.hpp"
 #include "rl_benchmark/record.hpp"
@@ -20,7 +20,7 @@ class Coordinator {
  public:
   /// `node` is the node of rank 0; all others must have joined.
   Coordinator(const Setting& setting, batchrpc::Node node,
-              const batchrpc_examples::InterruptFlag& interrupts, bool progress);
+              const batchrpc::InterruptFlag& interrupts, bool progress);
 
   /// Runs all episodes, or fewer if a process is lost or a signal arrives. `started` is when the
   /// run's processes were started; with it the record tells when the first action arrived.
@@ -40,7 +40,7 @@ class Coordinator {
   void end_early(const std::string& why);
 
   const Setting setting_;
-  const batchrpc_examples::InterruptFlag& interrupts_;
+  const batchrpc::InterruptFlag& interrupts_;
   const bool progress_;
   const std::vector<std::string> agents_;
   const std::vector<std::string> observers_;

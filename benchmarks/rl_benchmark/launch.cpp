@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/interrupt.hpp"
+#include <batchrpc/base/interrupt.hpp>
 #include "common/process.hpp"
 #include "rl_benchmark/coordinator.hpp"
 #include "rl_benchmark/participant.hpp"
@@ -19,8 +19,8 @@
 namespace rl_benchmark {
 namespace {
 
+using batchrpc::InterruptFlag;
 using batchrpc_examples::ChildProcess;
-using batchrpc_examples::InterruptFlag;
 
 /// Defers SIGINT and SIGTERM while it exists; children do not inherit that.
 class HeldSignals {
@@ -78,7 +78,8 @@ std::string await_end(const Setting& setting, std::vector<ChildProcess>& others)
 }
 
 // Returns nothing if a signal arrived first.
-std::optional<batchrpc::Node> join(const Setting& setting, const InterruptFlag& interrupts,
+std::optional<batchrpc::Node> join(const Setting& setting,
+                                   const batchrpc::InterruptFlag& interrupts,
                                    std::vector<ChildProcess>& others) {
   try {
     auto joining = batchrpc::Node::start(node_options(setting, 0));
@@ -94,7 +95,7 @@ std::optional<batchrpc::Node> join(const Setting& setting, const InterruptFlag& 
 }
 
 // `started` and `others` are given if this process has started the others.
-RunRecord coordinate(const Setting& setting, const InterruptFlag& interrupts,
+RunRecord coordinate(const Setting& setting, const batchrpc::InterruptFlag& interrupts,
                      std::optional<std::chrono::steady_clock::time_point> started,
                      std::vector<ChildProcess> others, bool progress, bool more) {
   auto node = join(setting, interrupts, others);
@@ -114,13 +115,13 @@ RunRecord launch(const Setting& setting, std::chrono::steady_clock::time_point s
                  bool progress) {
   std::optional<HeldSignals> held(std::in_place);
   std::vector<ChildProcess> others = start_others(setting);  // before this process has threads
-  const InterruptFlag interrupts;
+  const batchrpc::InterruptFlag interrupts;
   held.reset();
   return coordinate(setting, interrupts, started, std::move(others), progress, false);
 }
 
 RunRecord coordinate(const Setting& setting, bool progress, bool more) {
-  const InterruptFlag interrupts;
+  const batchrpc::InterruptFlag interrupts;
   return coordinate(setting, interrupts, std::nullopt, {}, progress, more);
 }
 

@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
+#include <batchrpc/base/interrupt.hpp>
 #include "common/command_line.hpp"
-#include "common/interrupt.hpp"
 #include "common/machine.hpp"
 #include "common/option_checks.hpp"
 #include "common/statistics.hpp"
@@ -52,7 +52,7 @@ rpc::NodeOptions node_options(const std::string& address) {
 }
 
 int serve(const Options& options) {
-  const InterruptFlag interrupts;
+  const batchrpc::InterruptFlag interrupts;
   rpc::NodeOptions how = node_options(options.serve);
   how.name = kServer;
   const rpc::Node node(how);
@@ -85,11 +85,11 @@ nlohmann::json summary(const std::vector<double>& times) {
 }
 
 int call(const Options& options) {
-  const InterruptFlag interrupts;
+  const batchrpc::InterruptFlag interrupts;
   rpc::NodeOptions how = node_options(options.call);
   how.name = "client";
   how.rank = -1;
-  how.call_timeout = rpc::Duration::max();
+  how.call_timeout = rpc::kNoTimeout;
   const rpc::Node node(how);
   node.wait_for_peer(kServer, std::chrono::seconds(10)).get();
 

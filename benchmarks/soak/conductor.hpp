@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "common/interrupt.hpp"
+#include <batchrpc/base/interrupt.hpp>
 #include "common/process.hpp"
 #include "soak/faults.hpp"
 #include "soak/link.hpp"
@@ -35,7 +35,7 @@ class Conductor {
   Conductor& operator=(const Conductor&) = delete;
 
   /// Returns whether nothing failed, after it has printed the failures and a summary. Throws
-  /// Interrupted.
+  /// batchrpc::Interrupted.
   bool run();
 
  private:
@@ -83,7 +83,7 @@ class Conductor {
   const Clock::time_point begin_ = Clock::now();
   std::string folder_;
   std::mt19937_64 random_;
-  batchrpc_examples::InterruptFlag interrupt_;
+  batchrpc::InterruptFlag interrupt_;
   std::deque<Child> children_;
   Faults faults_;
   bool started_ = false;  // all were started once

@@ -2,8 +2,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include <batchrpc/base/interrupt.hpp>
 #include "common/command_line.hpp"
-#include "common/interrupt.hpp"
 #include "tensor_benchmark/child.hpp"
 #include "tensor_benchmark/options.hpp"
 #include "tensor_benchmark/report.hpp"
@@ -19,7 +19,7 @@ int run(int argc, const char* const* argv) {
   batchrpc_examples::use_one_torch_thread();
   if (options->role != Role::measure) return run_child(*options);
 
-  const batchrpc_examples::InterruptFlag interrupts;
+  const batchrpc::InterruptFlag interrupts;
   nlohmann::json entries = nlohmann::json::array();
   print_head(std::cout, *options);
   measure_all(

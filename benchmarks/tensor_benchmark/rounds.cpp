@@ -174,7 +174,7 @@ Group make_group(const Options& options, const Case& which) {
   return group;
 }
 
-void measure_all(const Options& options, const batchrpc_examples::InterruptFlag& interrupts,
+void measure_all(const Options& options, const batchrpc::InterruptFlag& interrupts,
                  const std::function<void(const Group&)>& done,
                  const std::function<void(const std::string&)>& say) {
   CopyCounts counts;

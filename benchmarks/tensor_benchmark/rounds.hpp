@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "common/interrupt.hpp"
+#include <batchrpc/base/interrupt.hpp>
 #include "tensor_benchmark/options.hpp"
 #include "tensor_benchmark/sample.hpp"
 #include "tensor_benchmark/shape.hpp"
@@ -46,8 +46,8 @@ Group make_group(const Options& options, const Case& which);
 
 /// Measures everything that the options name. `done` gets each group as soon as it is complete.
 /// `say` gets a line for each case that is left out because this machine has too little memory.
-/// Throws Interrupted, and the error of a failed call.
-void measure_all(const Options& options, const batchrpc_examples::InterruptFlag& interrupts,
+/// Throws batchrpc::Interrupted, and the error of a failed call.
+void measure_all(const Options& options, const batchrpc::InterruptFlag& interrupts,
                  const std::function<void(const Group&)>& done,
                  const std::function<void(const std::string&)>& say);
 

@@ -14,7 +14,8 @@ namespace rpc = batchrpc;
 using namespace std::chrono_literals;
 
 Agent::Agent(const rpc::Node& node, const AgentOptions& options,
-             std::function<void(const std::string&)> notice, const InterruptFlag& interrupts)
+             std::function<void(const std::string&)> notice,
+             const batchrpc::InterruptFlag& interrupts)
     : node_(node),
       steps_(options.learning.steps),
       notice_(std::move(notice)),

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include <batchrpc/base/interrupt.hpp>
 #include "cartpole/reinforce.hpp"
 #include "cartpole_observer/returns.hpp"
 #include "cartpole_observer/state_row.hpp"
-#include "common/interrupt.hpp"
 
 namespace batchrpc_examples {
 
@@ -42,10 +42,11 @@ class Agent {
   /// Returns when all observers can be called. `notice` takes a line of text when an observer is
   /// lost. `node`, `notice` and `interrupts` must outlive it.
   Agent(const batchrpc::Node& node, const AgentOptions& options,
-        std::function<void(const std::string&)> notice, const InterruptFlag& interrupts);
+        std::function<void(const std::string&)> notice, const batchrpc::InterruptFlag& interrupts);
 
   /// Lets every observer play an episode, all at the same time, and waits for them. Observers that
-  /// fail are left out from then on. Throws std::runtime_error if none is left, and Interrupted.
+  /// fail are left out from then on. Throws std::runtime_error if none is left, and
+  /// batchrpc::Interrupted.
   std::vector<Rollout> run_episode();
 
   /// Learns from the result of run_episode().
@@ -64,7 +65,7 @@ class Agent {
   const batchrpc::Node& node_;
   const std::int32_t steps_;
   const std::function<void(const std::string&)> notice_;
-  const InterruptFlag& interrupts_;
+  const batchrpc::InterruptFlag& interrupts_;
   const std::shared_ptr<Learner> learner_;  // shared with the exposed functions
   std::vector<std::string> observers_;      // the observers that still play
   std::vector<std::string> lost_;

@@ -1,6 +1,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include <batchrpc/base/interrupt.hpp>
 #include "cartpole/options.hpp"
 #include "cartpole/progress_display.hpp"
 #include "cartpole/report.hpp"
@@ -8,7 +9,6 @@
 #include "cartpole/training.hpp"
 #include "cartpole_observer/observer_process.hpp"
 #include "common/command_line.hpp"
-#include "common/interrupt.hpp"
 #include "common/process.hpp"
 
 namespace {
@@ -22,7 +22,7 @@ ProgressMode progress_mode(const CartPoleOptions& options) {
 
 int run_training(const CartPoleOptions& options) {
   const auto started = std::chrono::steady_clock::now() - process_age();
-  const InterruptFlag interrupts;
+  const batchrpc::InterruptFlag interrupts;
   TrainingReport report;
   {
     ProgressDisplay display(progress_mode(options));
@@ -37,7 +37,7 @@ int run(int argc, const char* const* argv) {
   const auto options = parse_options(argc, argv);
   if (!options) return 0;
   if (!options->sweep.empty()) {
-    const InterruptFlag interrupts;
+    const batchrpc::InterruptFlag interrupts;
     const auto rows = run_sweep(*options, interrupts);
     write_results(*options, sweep_json(*options, rows), comparison(*options, rows));
     return 0;

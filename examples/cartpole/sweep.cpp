@@ -8,7 +8,7 @@ namespace batchrpc_examples {
 namespace {
 
 TrainingReport time_once(CartPoleOptions options, int world_size, bool batch,
-                         const InterruptFlag& interrupts) {
+                         const batchrpc::InterruptFlag& interrupts) {
   options.group.world_size = world_size;
   options.batch = batch;
   ProgressDisplay nothing_but_notices(ProgressMode::none);
@@ -17,7 +17,8 @@ TrainingReport time_once(CartPoleOptions options, int world_size, bool batch,
 
 }  // namespace
 
-std::vector<SweepRow> run_sweep(const CartPoleOptions& options, const InterruptFlag& interrupts) {
+std::vector<SweepRow> run_sweep(const CartPoleOptions& options,
+                                const batchrpc::InterruptFlag& interrupts) {
   std::vector<SweepRow> rows;
   std::printf("world size, seconds batch, seconds no batch, set-up batch, set-up no batch\n");
   for (const int world_size : options.sweep) {

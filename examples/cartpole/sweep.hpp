@@ -2,9 +2,9 @@
 
 #include <vector>
 
+#include <batchrpc/base/interrupt.hpp>
 #include "cartpole/options.hpp"
 #include "cartpole/training.hpp"
-#include "common/interrupt.hpp"
 
 namespace batchrpc_examples {
 
@@ -16,6 +16,7 @@ struct SweepRow {
 
 /// Compares batch with no batch at the options' world sizes. Prints the tutorial's table on
 /// standard output, each row as soon as it is known. Throws as train() does.
-std::vector<SweepRow> run_sweep(const CartPoleOptions& options, const InterruptFlag& interrupts);
+std::vector<SweepRow> run_sweep(const CartPoleOptions& options,
+                                const batchrpc::InterruptFlag& interrupts);
 
 }  // namespace batchrpc_examples

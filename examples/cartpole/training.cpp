@@ -36,7 +36,7 @@ AgentOptions agent_options(const CartPoleOptions& options) {
 /// The agent's node, and the observers' processes if nothing else starts them.
 class World {
  public:
-  World(const GroupOptions& options, const InterruptFlag& interrupts)
+  World(const GroupOptions& options, const batchrpc::InterruptFlag& interrupts)
       : group_(as_agent(options)), joining_(rpc::Node::start(agent_node(group_))) {
     if (!options.rank) processes_.emplace(group_);  // the agent's node is listening now
     while (!joining_.wait_for(std::chrono::milliseconds(50))) {
@@ -62,7 +62,7 @@ class World {
   }
   static rpc::NodeOptions agent_node(const GroupOptions& group) {
     rpc::NodeOptions node = node_options(group);
-    node.call_timeout = rpc::Duration::max();           // an episode takes what it takes
+    node.call_timeout = rpc::kNoTimeout;                // an episode takes what it takes
     node.profiling.operators = rpc::torch_operators();  // for the traces of the status page
     if (!group.status.empty()) add_status_page(node, group.status);
     return node;
@@ -90,7 +90,7 @@ class World {
 }  // namespace
 
 TrainingReport train(const CartPoleOptions& options, Clock::time_point started,
-                     ProgressDisplay& display, const InterruptFlag& interrupts) {
+                     ProgressDisplay& display, const batchrpc::InterruptFlag& interrupts) {
   use_one_torch_thread();
   keep_freed_memory();
   World world(options.group, interrupts);

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include <batchrpc/base/interrupt.hpp>
 #include "cartpole/options.hpp"
 #include "cartpole/progress_display.hpp"
-#include "common/interrupt.hpp"
 
 namespace batchrpc_examples {
 
@@ -30,8 +30,8 @@ struct TrainingReport {
 
 /// Runs the agent, and starts its observers unless the options give a rank. `started` is when the
 /// set-up began. Throws batchrpc::JoinFailed, std::runtime_error if all observers are lost, and
-/// Interrupted.
+/// batchrpc::Interrupted.
 TrainingReport train(const CartPoleOptions& options, std::chrono::steady_clock::time_point started,
-                     ProgressDisplay& display, const InterruptFlag& interrupts);
+                     ProgressDisplay& display, const batchrpc::InterruptFlag& interrupts);
 
 }  // namespace batchrpc_examples

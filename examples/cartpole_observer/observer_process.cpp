@@ -5,8 +5,8 @@
 #include <iostream>
 #include <memory>
 
+#include <batchrpc/base/interrupt.hpp>
 #include "cartpole_observer/observer.hpp"
-#include "common/interrupt.hpp"
 #include "common/process.hpp"
 
 namespace batchrpc_examples {
@@ -24,7 +24,7 @@ int run_observer(const GroupOptions& options) {
   const auto observer = std::make_shared<Observer>(
       node, rank - 1, options.seed + static_cast<std::uint64_t>(rank), options.gamma);
   auto ended = observer->ended();
-  const InterruptHandler interrupts(
+  const batchrpc::InterruptHandler interrupts(
       [observer](int signal) { observer->end({.exit_code = 128 + signal, .reason = {}}); });
   const auto agent_is_gone = [observer](const std::string& why) {
     observer->end({.exit_code = 1, .reason = "the agent was lost: " + why});

@@ -17,8 +17,8 @@
 #include <string_view>
 #include <vector>
 
+#include <batchrpc/base/interrupt.hpp>
 #include "batchrpc/base/error.hpp"
-#include "common/interrupt.hpp"
 
 namespace batchrpc_examples {
 
@@ -83,7 +83,7 @@ int run_program(const std::string& name, int (*run)(int argc, const char* const*
   } catch (const batchrpc::InvalidArgument& error) {  // for example of an address
     std::cerr << name << ": " << error.what() << std::endl;
     return 2;
-  } catch (const Interrupted& interrupted) {
+  } catch (const batchrpc::Interrupted& interrupted) {
     std::cerr << name << ": interrupted" << std::endl;
     return interrupted.exit_code();
   } catch (const std::exception& error) {

@@ -25,8 +25,8 @@ bool parse_command_line(CLI::App& app, int argc, const char* const* argv,
 /// Runs a program's `main()` and returns the result of `run`, or 1 if standard output is full or
 /// closed. "--json /dev/stdout" writes the report there alone, and all other output to standard
 /// error. If `run` throws, prints the reason as
-/// the last line on standard error and returns 2 for a UsageError, its exit code for Interrupted,
-/// and 1 otherwise.
+/// the last line on standard error and returns 2 for a UsageError, its exit code for
+/// batchrpc::Interrupted, and 1 otherwise.
 int run_program(const std::string& name, int (*run)(int argc, const char* const* argv), int argc,
                 const char* const* argv);
 

@@ -1,8 +1,8 @@
 #include <iostream>
 
+#include <batchrpc/base/interrupt.hpp>
 #include "common/command_line.hpp"
 #include "common/counted.hpp"
-#include "common/interrupt.hpp"
 #include "common/notice.hpp"
 #include "common/process.hpp"
 #include "parameter_server/agreement.hpp"
@@ -69,12 +69,12 @@ int run(int argc, const char* const* argv) {
     run_trainer(*options);
     return 0;
   }
-  const InterruptFlag interrupts;
+  const batchrpc::InterruptFlag interrupts;
   ServerRun result;
   try {
     run_server(*options, std::vector<std::string>(argv + 1, argv + argc), started, interrupts,
                result);
-  } catch (const Interrupted& interrupted) {
+  } catch (const batchrpc::Interrupted& interrupted) {
     // The server that started this one ends it and reports the reason.
     if (options->launched) return interrupted.exit_code();
     report_failure(*options, result, interrupted);

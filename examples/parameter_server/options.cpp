@@ -255,7 +255,7 @@ batchrpc::NodeOptions node_options(const ParameterServerOptions& options) {
   node.rank = rank;
   node.join = options.join;
   node.transports = transports_of(options.transport, node.join);
-  node.call_timeout = batchrpc::Duration::max();   // an iteration takes what it takes
+  node.call_timeout = batchrpc::kNoTimeout;        // an iteration takes what it takes
   node.logging.level = batchrpc::LogLevel::error;  // the program tells of losses itself
   node.expose_within = std::chrono::seconds(60);   // servers agree on a checkpoint first
   return node;

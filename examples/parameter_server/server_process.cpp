@@ -156,7 +156,7 @@ void wait_for_trainers(const TrainingGroup& group, const std::function<void()>& 
 
 /// Server 0 reports losses; the other servers only keep them.
 std::shared_ptr<Losses> make_losses(const ParameterServerOptions& options,
-                                    const InterruptFlag& interrupts) {
+                                    const batchrpc::InterruptFlag& interrupts) {
   return std::make_shared<Losses>(
       [speaks = options.rank == 0](const std::string& notice) {
         if (speaks) say(notice);
@@ -203,7 +203,7 @@ ServerEvents server_events(const std::shared_ptr<RunRecord>& record,
 class ServerProcess {
  public:
   /// Needs options with a rank. It looks at its checkpoints before another process knows about it.
-  ServerProcess(const ParameterServerOptions& options, const InterruptFlag& interrupts,
+  ServerProcess(const ParameterServerOptions& options, const batchrpc::InterruptFlag& interrupts,
                 ServerRun& run)
       : options_(options),
         interrupts_(interrupts),
@@ -333,7 +333,7 @@ class ServerProcess {
   }
 
   const ParameterServerOptions options_;
-  const InterruptFlag& interrupts_;
+  const batchrpc::InterruptFlag& interrupts_;
   ServerRun& run_;
   Part part_;
   const std::shared_ptr<Losses> losses_;
@@ -351,7 +351,8 @@ class ServerProcess {
 }  // namespace
 
 void run_server(ParameterServerOptions options, const std::vector<std::string>& arguments,
-                Clock::time_point started, const InterruptFlag& interrupts, ServerRun& run) {
+                Clock::time_point started, const batchrpc::InterruptFlag& interrupts,
+                ServerRun& run) {
   use_one_torch_thread();
   const bool starts_others = !options.rank;
   if (starts_others) {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "common/interrupt.hpp"
+#include <batchrpc/base/interrupt.hpp>
 #include "parameter_server/options.hpp"
 #include "parameter_server/run_record.hpp"
 
@@ -34,10 +34,10 @@ struct ServerRun {
 
 /// Runs a server. If the options have no rank, it starts all other processes with `arguments`, the
 /// command line. Throws std::runtime_error if no trainer is left or too few join, CheckpointError
-/// (NoAgreement if server 0 reports the reason), and Interrupted. `run` then holds the results so
-/// far.
+/// (NoAgreement if server 0 reports the reason), and batchrpc::Interrupted. `run` then holds the
+/// results so far.
 void run_server(ParameterServerOptions options, const std::vector<std::string>& arguments,
-                std::chrono::steady_clock::time_point started, const InterruptFlag& interrupts,
-                ServerRun& run);
+                std::chrono::steady_clock::time_point started,
+                const batchrpc::InterruptFlag& interrupts, ServerRun& run);
 
 }  // namespace batchrpc_examples

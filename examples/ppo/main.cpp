@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
+#include <batchrpc/base/interrupt.hpp>
 #include "common/command_line.hpp"
-#include "common/interrupt.hpp"
 #include "common/notice.hpp"
 #include "ppo/options.hpp"
 #include "ppo/report.hpp"
@@ -57,7 +57,7 @@ int run(int argc, const char* const* argv) {
     say("the policy is TorchScript made by this program, without Python");
   }
   if (options->workers > 0) workers.emplace(*options);  // before this process has threads
-  const InterruptFlag interrupts;
+  const batchrpc::InterruptFlag interrupts;
   use_torch_threads(options->torch_threads);
   keep_freed_memory();
   std::optional<ppo::Training> training;

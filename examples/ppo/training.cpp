@@ -162,7 +162,8 @@ TrainingReport Training::report() const {
           .resumed_at = resumed_at_};
 }
 
-TrainingReport train(Training& training, const PpoOptions& options, const InterruptFlag& interrupts,
+TrainingReport train(Training& training, const PpoOptions& options,
+                     const batchrpc::InterruptFlag& interrupts,
                      const std::function<void(const CurvePoint&)>& progress,
                      const std::function<void(const std::string&)>& notice) {
   std::optional<CheckpointFolder> folder;
@@ -212,7 +213,7 @@ TrainingReport train(Training& training, const PpoOptions& options, const Interr
   return training.report();
 }
 
-TrainingReport train(const PpoOptions& options, const InterruptFlag& interrupts,
+TrainingReport train(const PpoOptions& options, const batchrpc::InterruptFlag& interrupts,
                      const std::function<void(const CurvePoint&)>& progress,
                      const std::function<void(const std::string&)>& notice) {
   use_torch_threads(options.torch_threads);

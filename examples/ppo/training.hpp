@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "common/interrupt.hpp"
+#include <batchrpc/base/interrupt.hpp>
 #include "ppo/checkpoint.hpp"
 #include "ppo/curve.hpp"
 #include "ppo/episodes.hpp"
@@ -89,14 +89,15 @@ class Training {
 /// Trains as the options say. It continues from a checkpoint if there is one, and writes
 /// checkpoints. `progress` is called after each update, `notice` with messages for the user.
 ///
-/// If an update fails (NotFinite, PeerLost) or a signal arrives (Interrupted), it writes the state
-/// before as a checkpoint and rethrows. Throws CheckpointError if a checkpoint cannot be read or
-/// written.
-TrainingReport train(Training& training, const PpoOptions& options, const InterruptFlag& interrupts,
+/// If an update fails (NotFinite, PeerLost) or a signal arrives (batchrpc::Interrupted), it writes
+/// the state before as a checkpoint and rethrows. Throws CheckpointError if a checkpoint cannot be
+/// read or written.
+TrainingReport train(Training& training, const PpoOptions& options,
+                     const batchrpc::InterruptFlag& interrupts,
                      const std::function<void(const CurvePoint&)>& progress,
                      const std::function<void(const std::string&)>& notice);
 /// The same with a new training.
-TrainingReport train(const PpoOptions& options, const InterruptFlag& interrupts,
+TrainingReport train(const PpoOptions& options, const batchrpc::InterruptFlag& interrupts,
                      const std::function<void(const CurvePoint&)>& progress,
                      const std::function<void(const std::string&)>& notice);
 

@@ -5,12 +5,16 @@
 /// `batchrpc/torch.hpp`.
 
 #include "batchrpc/base/error.hpp"
+#include "batchrpc/base/interrupt.hpp"
 #include "batchrpc/base/result.hpp"
 #include "batchrpc/base/version.hpp"
 #include "batchrpc/batch/batcher.hpp"
 #include "batchrpc/call/call_context.hpp"
 #include "batchrpc/call/explain.hpp"
+#include "batchrpc/call/refuse_call.hpp"
 #include "batchrpc/future/async_mutex.hpp"
+#include "batchrpc/future/async_queue.hpp"
+#include "batchrpc/future/async_semaphore.hpp"
 #include "batchrpc/future/coroutine.hpp"
 #include "batchrpc/future/future.hpp"
 #include "batchrpc/future/promise.hpp"

@@ -77,6 +77,28 @@ void WaitContext::suggest(const std::shared_ptr<WaitContext>& context) noexcept 
   thread.suggested_address = context.get();
 }
 
+namespace detail {
+
+namespace {
+WaitGuard*& innermost_guard() noexcept {
+  static thread_local WaitGuard* innermost = nullptr;
+  return innermost;
+}
+}  // namespace
+
+WaitGuard::WaitGuard() noexcept : outer_(std::exchange(innermost_guard(), this)) {}
+
+WaitGuard::~WaitGuard() { innermost_guard() = outer_; }
+
+WaitGuard* WaitGuard::innermost() noexcept { return innermost_guard(); }
+
+void WaitGuard::check(StateBase& state) {
+  for (WaitGuard* guard = innermost(); guard != nullptr; guard = guard->outer_)
+    guard->check_wait(state);
+}
+
+}  // namespace detail
+
 WaitScope::WaitScope(std::shared_ptr<WaitContext> context) noexcept
     : previous_(std::exchange(this_thread().scoped, std::move(context))) {}
 

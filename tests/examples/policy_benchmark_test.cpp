@@ -58,7 +58,7 @@ struct Texts {
 
 /// What is printed, without the spaces that make columns.
 Texts printed(const Options& options, const Table& table) {
-  const batchrpc_examples::InterruptFlag interrupts;
+  const batchrpc::InterruptFlag interrupts;
   const auto text_of = [&](auto print) {
     std::ostringstream out;
     print(Run{options, out, interrupts});

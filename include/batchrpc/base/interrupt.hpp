@@ -6,15 +6,23 @@
 #include <functional>
 #include <thread>
 
-namespace batchrpc_examples {
+#include "batchrpc/base/export.hpp"
+
+namespace batchrpc {
 
 /// Turns SIGINT and SIGTERM into a call on a separate thread, so that Ctrl-C can end a program in
 /// good order. A second signal of the same kind ends the process at once. A signal that is ignored,
-/// for example under nohup, stays ignored.
+/// for example under nohup, stays ignored. Works whatever threads exist already: sigwait() does
+/// not, because LibTorch starts threads before main().
+///
+///     batchrpc::Promise<int> signalled;
+///     const batchrpc::InterruptHandler handler([&](int signal) { signalled.set_value(signal); });
+///     signalled.get_future().get();
+///     node.shutdown(10s);
 ///
 /// Only one may exist at a time, because signals belong to the process; a second throws
-/// `std::logic_error`.
-class InterruptHandler {
+/// InvalidArgument. Throws Overloaded if its thread cannot be started.
+class BATCHRPC_EXPORT InterruptHandler {
  public:
   /// `interrupted(signal)` is called at most once. It must not destroy this object.
   explicit InterruptHandler(std::function<void(int)> interrupted);
@@ -36,7 +44,7 @@ class InterruptHandler {
 };
 
 /// Ends a program that a signal asked to end, by leaving all functions.
-class Interrupted : public std::exception {
+class BATCHRPC_EXPORT Interrupted : public std::exception {
  public:
   explicit Interrupted(int signal) : signal_(signal) {}
   [[nodiscard]] const char* what() const noexcept override { return "interrupted"; }
@@ -60,4 +68,4 @@ class InterruptFlag {
   InterruptHandler handler_{[this](int signal) { signal_ = signal; }};
 };
 
-}  // namespace batchrpc_examples
+}  // namespace batchrpc

@@ -1,15 +1,17 @@
-#include "common/interrupt.hpp"
+#include "batchrpc/base/interrupt.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
-#include <stdexcept>
 #include <system_error>
 #include <utility>
 
-namespace batchrpc_examples {
+#include "base/start_thread.hpp"
+#include "batchrpc/base/error.hpp"
+
+namespace batchrpc {
 
 namespace {
 
@@ -38,9 +40,16 @@ InterruptHandler::InterruptHandler(std::function<void(int)> interrupted)
   if (!signal_pipe.compare_exchange_strong(none, pipe_[1])) {
     ::close(pipe_[0]);
     ::close(pipe_[1]);
-    throw std::logic_error("a process may have only one InterruptHandler at a time");
+    throw InvalidArgument("a process may have only one InterruptHandler at a time");
   }
-  watcher_ = std::thread([this] { watch(); });
+  try {
+    watcher_ = start_thread("signals", [this] { watch(); });
+  } catch (...) {
+    signal_pipe = -1;
+    ::close(pipe_[0]);
+    ::close(pipe_[1]);
+    throw;
+  }
 
   struct sigaction action {};
   action.sa_handler = pass_on;
@@ -76,4 +85,4 @@ void InterruptHandler::watch() const {
   }
 }
 
-}  // namespace batchrpc_examples
+}  // namespace batchrpc

@@ -1,4 +1,4 @@
-#include "common/interrupt.hpp"
+#include "batchrpc/base/interrupt.hpp"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <thread>
 
-namespace batchrpc_examples {
+namespace batchrpc {
 namespace interrupt_test {
 
 using namespace std::chrono_literals;
@@ -69,7 +69,7 @@ TEST_CASE("without an interrupt nothing is called, and the signals are handled a
 
 TEST_CASE("a process has one interrupt handler at a time") {
   InterruptHandler handler([](int) {});
-  CHECK_THROWS_AS(InterruptHandler([](int) {}), std::logic_error);
+  CHECK_THROWS_AS(InterruptHandler([](int) {}), InvalidArgument);
 }
 
 TEST_CASE("of two different interrupts the first is told") {
@@ -99,4 +99,4 @@ TEST_CASE("the second interrupt ends the process") {
 }
 
 }  // namespace interrupt_test
-}  // namespace batchrpc_examples
+}  // namespace batchrpc
