@@ -37,7 +37,7 @@ BY_CTEST = {"benchmarks", "status", "refused"}
 # Executables that would keep one processor busy when all others have ended run in so many parts.
 # What takes longest starts first. An executable that is not named comes after these.
 PARTS = {"node": 2, "process": 3}
-LONGEST = ["process", "benchmarks", "examples", "reliability", "node", "batch", "torch", "ppo", "env", "rref"]
+LONGEST = ["process", "benchmarks", "examples", "reliability", "node", "security", "batch", "torch", "ppo", "env", "rref"]
 
 
 class Case:

@@ -7,6 +7,17 @@
 #include "batchrpc/metrics/node_metrics.hpp"
 
 namespace batchrpc {
+namespace {
+
+// A text that a peer may have made as long as it likes.
+std::string cut(std::string text) {
+  constexpr std::size_t kMost = 300;
+  if (text.size() <= kMost) return text;
+  text.resize(kMost);
+  return text + "…";
+}
+
+}  // namespace
 
 std::string_view shown_name(std::string_view name) {
   const auto colon = name.starts_with(kReservedPrefix) ? name.find(':') : std::string_view::npos;
@@ -74,6 +85,7 @@ void FunctionTable::add(std::shared_ptr<detail::ExposedFunction> function) {
   const std::string& name = function->name;
   if (const detail::FunctionKind* const kind = function->kind()) add_kind(*kind);
   function->shown = shown(name);
+  function->of_library = is_of_library(name);
   const std::unique_lock lock(mutex_);
   if (functions_.contains(name)) {
     throw InvalidArgument("expose: '" + name +
@@ -108,10 +120,11 @@ std::shared_ptr<detail::ExposedFunction> FunctionTable::resolve(std::string_view
   auto function = found->with_signature(signature);
   if (!function) {
     const detail::FunctionKind kind = kind_of(name);
-    throw BadSignature(
-        std::string(kind.described) + "'" + shown(name) + "' on " + std::string(node) +
-        " has the signature " + shown_signature(name, found->signature) + ", but was called as " +
-        shown_signature(name, signature) + "; " + std::string(kind.if_signature_differs));
+    throw BadSignature(std::string(kind.described) + "'" + shown(name) + "' on " +
+                       std::string(node) + " has the signature " +
+                       cut(shown_signature(name, found->signature)) + ", but was called as " +
+                       cut(shown_signature(name, signature)) + "; " +
+                       std::string(kind.if_signature_differs));
   }
   return function;
 }

@@ -85,8 +85,9 @@ Future<JoinReply> Group::admit(Member member, std::int32_t world_size) {
                      ", which is not the root of its group; join at the root, whose address is " +
                      core_.options().join + " (NodeOptions::join)");
   }
-  Future<JoinReply> reply = root_->admit(std::move(member), world_size);
-  end_->members_changed();
+  bool is_new = false;
+  Future<JoinReply> reply = root_->admit(std::move(member), world_size, is_new);
+  if (is_new) end_->members_changed();
   return reply;
 }
 

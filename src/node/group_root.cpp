@@ -34,7 +34,7 @@ void GroupRoot::give_up() {
   gathering_->set_error(JoinFailed("the node was destroyed before it had joined"));
 }
 
-Future<JoinReply> GroupRoot::admit(Member member, std::int32_t world_size) {
+Future<JoinReply> GroupRoot::admit(Member member, std::int32_t world_size, bool& is_new) {
   const NodeOptions& options = core_.options();
   const PeerIdentity& caller = CallContext::current()->caller();
   if (const std::exception_ptr ending = core_.refusal()) std::rethrow_exception(ending);
@@ -80,17 +80,28 @@ Future<JoinReply> GroupRoot::admit(Member member, std::int32_t world_size) {
       throw JoinFailed("rank " + std::to_string(member.rank) +
                        " is too large for a world_size of " + std::to_string(options.world_size));
     }
-    replaced = roster_.lost_of_rank(member.rank);
+    replaced = roster_.take_lost_of_rank(member.rank);
   }
+  std::optional<Promise<JoinReply>> older;  // of a join that nobody waits for any more
   for (const Member& other : replaced)
     core_.peers().exclude(other.name, other.incarnation);
   core_.add_member(member);  // before it counts: the program may call it as soon as all have joined
   news_.is_up_to_date(member);
   {
     const std::lock_guard lock(mutex_);
+    is_new = roster_.find(member.name, member.incarnation) == nullptr;
     roster_.add(member);  // A node that joins again replaces its own entry.
-    waiting_.push_back({member, std::move(promise)});
+    const auto again = std::find_if(waiting_.begin(), waiting_.end(), [&](const Waiting& waiting) {
+      return waiting.member.name == member.name;
+    });
+    if (again != waiting_.end()) {
+      older = std::exchange(again->promise, std::move(promise));
+      again->member = member;
+    } else {
+      waiting_.push_back({member, std::move(promise)});
+    }
   }
+  if (older) older->set_error(JoinFailed(member.name + " has asked to join again"));
   finish_if_complete();
   return future;
 }

@@ -30,10 +30,10 @@ class GroupRoot final : public std::enable_shared_from_this<GroupRoot> {
   /// Fails gather() if it is pending.
   void give_up();
 
-  /// The reserved functions. admit() is answered when the world is complete; members() returns the
-  /// present members. On the loop.
+  /// The reserved functions. admit() is answered when the world is complete, and says whether the
+  /// member is new; members() returns the present members. On the loop.
   /// @{
-  Future<JoinReply> admit(Member member, std::int32_t world_size);
+  Future<JoinReply> admit(Member member, std::int32_t world_size, bool& is_new);
   [[nodiscard]] std::vector<Member> members() const;
   /// @}
 

@@ -77,10 +77,15 @@ std::optional<Member> GroupRoster::restore(const std::string& name, std::uint64_
   return member;
 }
 
-std::vector<Member> GroupRoster::lost_of_rank(std::int32_t rank) const {
+std::vector<Member> GroupRoster::take_lost_of_rank(std::int32_t rank) {
   std::vector<Member> lost;
-  for (const auto& [name, member] : lost_) {
-    if (member.rank == rank) lost.push_back(member);
+  for (auto at = lost_.begin(); at != lost_.end();) {
+    if (at->second.rank == rank) {
+      lost.push_back(std::move(at->second));
+      at = lost_.erase(at);
+    } else {
+      ++at;
+    }
   }
   return lost;
 }

@@ -35,8 +35,9 @@ class GroupRoster {
   /// rank: then it must join again.
   std::optional<Member> restore(const std::string& name, std::uint64_t incarnation);
 
-  /// Returns the lost nodes that had this rank.
-  [[nodiscard]] std::vector<Member> lost_of_rank(std::int32_t rank) const;
+  /// Removes and returns the lost nodes that had this rank. They cannot become members again but by
+  /// a join.
+  [[nodiscard]] std::vector<Member> take_lost_of_rank(std::int32_t rank);
   /// Forgets the lost nodes for which `is_forgotten(name)` is true.
   template <class Predicate>
   void forget_lost(Predicate is_forgotten) {

@@ -114,6 +114,7 @@ void PeerTable::exclude(std::string_view name, std::uint64_t incarnation) {
     const std::lock_guard lock(mutex_);
     Peer* const peer = find(name);
     if (peer == nullptr || peer->info.incarnation != incarnation) return;
+    if (!peer->member && peer->info.state == PeerState::lost) return;
     lose(*peer, "another node has taken its rank", ended);  // ends what tries to reach it
     peer->member = false;
   }

@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "batchrpc/base/error.hpp"
@@ -72,7 +73,8 @@ Future<Told> ask_for_recorded(std::shared_ptr<NodeCore> node, std::string peer,
                               std::size_t max_events, TimePoint deadline) {
   Told told;
   std::size_t room = max_events;
-  std::set<std::uint64_t> kept;  // span ids; other profilers of the peer have the same calls
+  std::size_t room_again = max_events;  // for calls that other profilers of the peer have, too
+  std::set<std::uint64_t> kept;         // span ids; other profilers of the peer have the same calls
   std::uint64_t from_store = 0;
   std::uint64_t from_call = 0;
   const auto take_page = [&](Page& page) {
@@ -82,7 +84,8 @@ Future<Told> ask_for_recorded(std::shared_ptr<NodeCore> node, std::string peer,
       CallRecord call = wire::record_of(std::move(body));
       const std::uint64_t span = call.span.span_number();
       const std::size_t events = detail::events_of(call);
-      if (kept.contains(span)) {
+      if (kept.contains(span) && events <= room_again) {
+        room_again -= events;
         store.calls.push_back(std::move(call));  // merged into one later
       } else if (events > room) {
         store.left_out += detail::all_events_of(call);
@@ -114,8 +117,10 @@ Future<Told> ask_for_recorded(std::shared_ptr<NodeCore> node, std::string peer,
     told.sampled = std::max(told.sampled, page->sampled);
     if (!page->calls.empty() || page->left_out > 0) take_page(*page);
     more = page->more;
-    from_store = page->next_store;
-    from_call = page->next_call;
+    const std::pair next(page->next_store, page->next_call);
+    if (more && next <= std::pair(from_store, from_call))
+      throw BadMessage("its recorded calls do not go on");
+    std::tie(from_store, from_call) = next;
   }
   if (more) told.asked_before = from_store;
   co_return told;

@@ -3,6 +3,7 @@
 #include "batchrpc/base/error.hpp"
 #include "call/local_node.hpp"
 #include "rref/object_table.hpp"
+#include "transport/turn_end.hpp"
 #include "wire/frame.hpp"
 
 // The creation of objects, and calls of objects whose creation has not arrived yet (R8).
@@ -42,25 +43,44 @@ std::exception_ptr ObjectTable::why_unknown(const ObjectId& object) const {
 
 // Returns the object's entry. An object not heard of before is awaited, up to a limit (R8). Null,
 // with the reason in `why`, if it is not. The caller must hold the lock.
-ObjectTable::Entry* ObjectTable::entry(const ObjectId& object, std::exception_ptr& why) {
+ObjectTable::Entry* ObjectTable::entry(const ObjectId& object, std::uint64_t peer,
+                                       std::exception_ptr& why) {
   const auto at = entries_.find(object);
   if (at != entries_.end()) return &at->second;
   why = why_unknown(object);
-  if (!why && awaited_ >= kMostAwaited) {
+  if (why) return nullptr;
+  const auto of_peer = awaited_of_.find(peer);
+  if (awaited_ >= kMostAwaited ||
+      (of_peer != awaited_of_.end() && of_peer->second >= kMostAwaitedOfOne)) {
     why = std::make_exception_ptr(Overloaded(
         node_.name() +
         " does not know the object behind this RRef yet, and already waits for the creation of " +
-        std::to_string(awaited_) + " others (the limit); call again later"));
+        std::to_string(awaited_) + " others (the limits: " + std::to_string(kMostAwaited) +
+        ", and " + std::to_string(kMostAwaitedOfOne) + " that one node names); call again later"));
   }
-  return why ? nullptr : &await(object);
+  return why ? nullptr : &await(object, peer);
+}
+
+std::uint64_t ObjectTable::caller_here() noexcept {
+  const CallContext* const context = CallContext::current();
+  return context != nullptr ? context->caller().incarnation : 0;
 }
 
 // The caller must hold the lock.
-ObjectTable::Entry& ObjectTable::await(const ObjectId& object) {
+ObjectTable::Entry& ObjectTable::await(const ObjectId& object, std::uint64_t peer) {
   Entry& expected = entries_[object];
+  expected.awaited_for = peer;
   ++awaited_;
+  ++awaited_of_[peer];
   wait_for_creation(object, expected);
   return expected;
+}
+
+// The caller must hold the lock.
+void ObjectTable::no_longer_awaited(const Entry& entry) {
+  --awaited_;
+  const auto of_peer = awaited_of_.find(entry.awaited_for);
+  if (of_peer != awaited_of_.end() && --of_peer->second == 0) awaited_of_.erase(of_peer);
 }
 
 // The caller must hold the lock.
@@ -108,14 +128,14 @@ struct ObjectTable::Coming {
 std::shared_ptr<void> ObjectTable::expect(const ObjectId& object) {
   const std::lock_guard lock(mutex_);
   std::exception_ptr why;
-  Entry* const expected = entry(object, why);
+  Entry* const expected = entry(object, caller_here(), why);
   if (expected == nullptr || expected->type != nullptr) return nullptr;
   ++expected->in_line().coming;
   node_.loop()->cancel(std::exchange(expected->line->timer, 0));
   return std::make_shared<Coming>(weak_from_this(), object);
 }
 
-void ObjectTable::create(const ObjectId& object, const PeerIdentity& user, std::string_view type,
+void ObjectTable::create(const ObjectId& object, const PeerIdentity& user, const ObjectClass& type,
                          std::string_view maker, MakeObject make_it,
                          UniqueFunction<void(Result<void>)> done) {
   if (object.creator != user.incarnation) {
@@ -129,7 +149,7 @@ void ObjectTable::create(const ObjectId& object, const PeerIdentity& user, std::
   } else if (at->second.type != nullptr) {
     throw InvalidArgument("an object with this id already exists");
   } else {
-    --awaited_;
+    no_longer_awaited(at->second);
     node_.loop()->cancel(std::exchange(at->second.in_line().timer, 0));
   }
   Entry& created = at->second;
@@ -194,7 +214,7 @@ void ObjectTable::made(const ObjectId& object, std::string_view maker,
   done(error ? Result<void>(error) : Result<void>());
 }
 
-void ObjectTable::own(const ObjectId& object, std::string_view type,
+void ObjectTable::own(const ObjectId& object, const ObjectClass& type,
                       const std::shared_ptr<void>& value) {
   const std::lock_guard lock(mutex_);
   if (closed_) std::rethrow_exception(closed_error());
@@ -223,13 +243,45 @@ void ObjectTable::abandon(const NoObject& none) {
     for (const Hold& hold : abandoned.holds)
       --hold.holder->objects;
     entries_.erase(at);
-    --awaited_;
+    no_longer_awaited(abandoned);
     remember_gone(object,
                   code_of(why) == ErrorCode::rref_expired ? Gone::released : Gone::never_made);
   }
-  if (!abandoned.line) return;
-  for (auto& [number, job] : abandoned.line->jobs)
-    job.run(why);
+  if (abandoned.line) fail_some(std::move(abandoned.line->jobs), why);
+}
+
+// Fails some jobs, and leaves the others for later turns of the loop: there may be millions. A rest
+// that is dropped fails at once.
+class ObjectTable::FailedJobs {
+ public:
+  FailedJobs(LocalNode& node, Jobs jobs, std::exception_ptr why)
+      : loop_(node.loop()), jobs_(std::move(jobs)), why_(std::move(why)) {}
+  FailedJobs(FailedJobs&&) = default;
+  FailedJobs& operator=(FailedJobs&&) = delete;
+  ~FailedJobs() {
+    while (!jobs_.empty())
+      fail_one();
+  }
+  void operator()() {
+    constexpr int kAtOnce = 256;
+    for (int i = 0; i < kAtOnce && !jobs_.empty(); ++i)
+      fail_one();
+    if (jobs_.empty() || !loop_->is_driving()) return;
+    const auto loop = loop_;
+    end_turn();
+    loop->defer(std::move(*this));
+  }
+
+ private:
+  void fail_one() { jobs_.extract(jobs_.begin()).mapped().run(why_); }
+
+  std::shared_ptr<Loop> loop_;
+  Jobs jobs_;
+  std::exception_ptr why_;
+};
+
+void ObjectTable::fail_some(Jobs jobs, const std::exception_ptr& why) {
+  FailedJobs(node_, std::move(jobs), why)();
 }
 
 }  // namespace batchrpc::detail

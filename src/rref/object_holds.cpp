@@ -60,7 +60,7 @@ void ObjectTable::let_go_of_rest() {
 bool ObjectTable::note_hold(const ObjectId& object, Holder& holder, TimePoint now) {
   std::exception_ptr why;
   const bool is_known = entries_.contains(object);
-  Entry* const held = entry(object, why);
+  Entry* const held = entry(object, holder.incarnation, why);
   if (held != nullptr) {
     // An object that is reported again, but not known, was here before; it is not still to come
     // (R6).
@@ -114,13 +114,13 @@ std::vector<Fork> ObjectTable::update(const PeerIdentity& user,
 
 void ObjectTable::await_here(const ObjectId& object) {
   const std::lock_guard lock(mutex_);
-  if (!closed_) await(object).held_here = true;
+  if (!closed_) await(object, node_.incarnation()).held_here = true;
 }
 
 void ObjectTable::hold_here(const ObjectId& object) {
   const std::lock_guard lock(mutex_);
   std::exception_ptr why;
-  if (Entry* const held = entry(object, why)) held->held_here = true;
+  if (Entry* const held = entry(object, node_.incarnation(), why)) held->held_here = true;
 }
 
 void ObjectTable::let_go_here(const ObjectId& object) {

@@ -55,6 +55,13 @@ ObjectTable::Type& ObjectTable::type_of(std::string_view name) {
       .first->second;
 }
 
+// The caller must hold the lock.
+ObjectTable::Type& ObjectTable::type_of(const ObjectClass& type) {
+  Type& known = type_of(type.name);
+  known.methods_at_once = type.methods_at_once;
+  return known;
+}
+
 void ObjectTable::allow_as(std::string_view type, std::string_view base, Upcast cast) {
   const std::lock_guard lock(mutex_);
   type_of(type).bases.insert_or_assign(std::string(base), cast);
@@ -90,7 +97,7 @@ void ObjectTable::run(const ObjectId& object, std::string_view type, ObjectJob j
   std::exception_ptr why;
   {
     const std::lock_guard lock(mutex_);
-    if (Entry* const known = entry(object, why)) {
+    if (Entry* const known = entry(object, caller_here(), why)) {
       Line& line = known->in_line();
       key.second = line.next_job++;
       Job& waiting = line.jobs[key.second];
@@ -118,11 +125,15 @@ void ObjectTable::drop(const Key& job) {
 
 // The caller must hold the lock.
 void ObjectTable::start(const ObjectId& object, Entry& known) {
-  if (known.line->busy || known.line->jobs.empty()) return;
-  known.line->busy = true;
-  node_.run_on_worker([weak = weak_from_this(), object] {
-    if (const auto self = weak.lock()) self->run_next(object);
-  });
+  Line& line = *known.line;
+  const std::size_t at_once = known.value ? known.type->methods_at_once : 1;
+  while (line.running < at_once && line.starting < line.jobs.size()) {
+    ++line.running;
+    ++line.starting;
+    node_.run_on_worker([weak = weak_from_this(), object] {
+      if (const auto self = weak.lock()) self->run_next(object);
+    });
+  }
 }
 
 void ObjectTable::run_next(const ObjectId& object) {
@@ -132,6 +143,7 @@ void ObjectTable::run_next(const ObjectId& object) {
     const std::lock_guard lock(mutex_);
     const auto at = entries_.find(object);
     if (at == entries_.end()) return;  // the node has ended
+    --at->second.line->starting;
     auto& jobs = at->second.line->jobs;
     if (!jobs.empty()) {  // otherwise the calls were cancelled
       job = jobs.extract(jobs.begin());
@@ -154,9 +166,9 @@ void ObjectTable::run_next(const ObjectId& object) {
 // The object is ready for the next job, as it was just made or a job has returned. The caller must
 // hold the lock.
 void ObjectTable::turn_over(Entries::iterator at) {
-  at->second.line->busy = false;
+  --at->second.line->running;
   start(at->first, at->second);
-  if (!at->second.line->busy) at->second.line.reset();
+  if (at->second.line->running == 0) at->second.line.reset();
   drop_if_unused(at);
 }
 
@@ -203,6 +215,7 @@ void ObjectTable::close() {
     if (std::exchange(closed_, true)) return;
     all.swap(entries_);
     awaited_ = 0;
+    awaited_of_.clear();
     unused.swap(unused_);
   }
   // In order, independent of hashing.

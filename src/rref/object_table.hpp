@@ -35,13 +35,13 @@ class ObjectTable : public std::enable_shared_from_this<ObjectTable> {
   ~ObjectTable();
 
   /// Creates an object for `user`, which holds it from now on.
-  void create(const ObjectId& object, const PeerIdentity& user, std::string_view type,
+  void create(const ObjectId& object, const PeerIdentity& user, const ObjectClass& type,
               std::string_view maker, MakeObject make, UniqueFunction<void(Result<void>)> done);
   /// Announces that the object's creation is arriving. Calls wait for it as long as the result
   /// (maybe null) lives.
   [[nodiscard]] std::shared_ptr<void> expect(const ObjectId& object);
   /// Adds a new object that this node holds. Throws ShutDown.
-  void own(const ObjectId& object, std::string_view type, const std::shared_ptr<void>& value);
+  void own(const ObjectId& object, const ObjectClass& type, const std::shared_ptr<void>& value);
   /// Runs a job on the object in its turn. If the job must not run, it is called with an error.
   /// `call` is the job's call, and cancelling it drops the job; null: it cannot be cancelled.
   void run(const ObjectId& object, std::string_view type, ObjectJob job,
@@ -90,6 +90,7 @@ class ObjectTable : public std::enable_shared_from_this<ObjectTable> {
   struct Type {
     std::string name;
     std::map<std::string, Upcast, std::less<>> bases;
+    std::size_t methods_at_once = 1;
   };
   using Jobs =
       std::map<std::uint64_t, Job, std::less<>, PoolAllocator<std::pair<const std::uint64_t, Job>>>;
@@ -97,8 +98,10 @@ class ObjectTable : public std::enable_shared_from_this<ObjectTable> {
   struct Line : Pooled {
     Jobs jobs;  // the construction is number 0
     std::uint64_t next_job = 1;
-    int coming = 0;  // creations that are arriving
-    bool busy = false;
+    int coming = 0;           // creations that are arriving
+    std::size_t running = 0;  // jobs on workers
+    std::size_t starting =
+        0;                // of these, jobs that are still in `jobs`, unless they were cancelled
     bool listed = false;  // a holder has reported it again before it was known here
     TimerId timer = 0;
   };
@@ -108,6 +111,7 @@ class ObjectTable : public std::enable_shared_from_this<ObjectTable> {
     std::exception_ptr failed;
     std::vector<Hold> holds;
     std::unique_ptr<Line> line;
+    std::uint64_t awaited_for = 0;  // the incarnation of the peer that named it first
     bool held_here = false;
 
     [[nodiscard]] Line& in_line() {
@@ -118,7 +122,9 @@ class ObjectTable : public std::enable_shared_from_this<ObjectTable> {
   using Entries = std::unordered_map<ObjectId, Entry, ObjectIdHash>;
   enum class Gone : std::uint8_t { released, never_made };
   static constexpr std::size_t kMostAwaited = 65536;
+  static constexpr std::size_t kMostAwaitedOfOne = 8192;  // that one peer has named
   struct Coming;
+  class FailedJobs;
 
   [[nodiscard]] std::exception_ptr making_error(std::string_view maker,
                                                 const std::exception_ptr& thrown) const;
@@ -127,11 +133,15 @@ class ObjectTable : public std::enable_shared_from_this<ObjectTable> {
   [[nodiscard]] std::exception_ptr restarted_error() const;
   [[nodiscard]] std::exception_ptr closed_error() const;
   Type& type_of(std::string_view name);
+  Type& type_of(const ObjectClass& type);
   [[nodiscard]] Result<std::shared_ptr<void>> value_as(const Entry& entry,
                                                        std::string_view type) const;
   [[nodiscard]] std::exception_ptr why_unknown(const ObjectId& object) const;
-  [[nodiscard]] Entry* entry(const ObjectId& object, std::exception_ptr& why);
-  Entry& await(const ObjectId& object);
+  [[nodiscard]] Entry* entry(const ObjectId& object, std::uint64_t peer, std::exception_ptr& why);
+  [[nodiscard]] static std::uint64_t caller_here() noexcept;  // the incarnation; 0: no call
+  Entry& await(const ObjectId& object, std::uint64_t peer);
+  void no_longer_awaited(const Entry& entry);
+  void fail_some(Jobs jobs, const std::exception_ptr& why);
   void wait_for_creation(const ObjectId& object, Entry& entry);
   void give_up_on(const ObjectId& object);
   void run_next(const ObjectId& object);
@@ -161,8 +171,9 @@ class ObjectTable : public std::enable_shared_from_this<ObjectTable> {
   std::pmr::unsynchronized_pool_resource gone_memory_;
   std::pmr::map<ObjectId, Gone> gone_{&gone_memory_};
   std::deque<ObjectId> gone_order_;
-  std::vector<std::shared_ptr<void>> unused_;  // a worker will destroy them
-  std::size_t awaited_ = 0;                    // objects whose creation has not arrived
+  std::vector<std::shared_ptr<void>> unused_;        // a worker will destroy them
+  std::size_t awaited_ = 0;                          // objects whose creation has not arrived
+  std::map<std::uint64_t, std::size_t> awaited_of_;  // the same by Entry::awaited_for
   bool closed_ = false;
 };
 

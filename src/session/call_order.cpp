@@ -95,11 +95,11 @@ void CallOrder::give_up(std::uint64_t id) {
   if (at != index_.end()) erase(*at->second.line, at->second.place);
 }
 
-void CallOrder::give_up() noexcept {
-  for (auto& [key, places] : lines_) {
-    for (auto place = places.begin(); place != places.end();)
-      place = place->call ? std::next(place) : erase(places, place);
-  }
+bool CallOrder::give_up_first(const Key& key) noexcept {
+  const auto line = lines_.find(key);
+  if (line == lines_.end() || line->second.empty() || line->second.front().call) return false;
+  erase(line->second, line->second.begin());
+  return true;
 }
 
 }  // namespace batchrpc

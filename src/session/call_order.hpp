@@ -43,8 +43,8 @@ class CallOrder {
   [[nodiscard]] std::optional<Call> remove(std::uint64_t id);
   /// Drops the place of a call that will never be complete.
   void give_up(std::uint64_t id);
-  /// Drops the places of all calls that are still coming in.
-  void give_up() noexcept;
+  /// Drops the first place of a key if its call is still coming in. Returns whether it was.
+  bool give_up_first(const Key& key) noexcept;
   /// Returns a key of which a call may wait; nothing if none waits.
   [[nodiscard]] std::optional<Key> any_key() const {
     if (lines_.empty()) return std::nullopt;

@@ -124,6 +124,7 @@ void Connection::take_turn(bool goes_on) {
       return;
     }
     if (round.is_over()) return;
+    messages_take_long_ = round.turn.had_long_messages();
     if (!round.unread().empty()) return keep_unread(std::move(buffer), round.unread(), more);
     FlushScope::flush_current();
     if (!round.is_over()) wait_readable();
@@ -136,7 +137,7 @@ void Connection::take_turn(bool goes_on) {
 bool Connection::go_on(FrameReader::Round& round) {
   const auto left = std::move(unread_);
   if (left) read_at_ = left->read_at;
-  round.turn = ReadTurn(*loop_, loop_->ticks());
+  round.turn = ReadTurn(*loop_, loop_->ticks(), messages_take_long_);
   reader_.go_on(round, left ? left->bytes : std::span<const std::byte>());
   return !left || left->more;
 }
@@ -166,7 +167,7 @@ bool Connection::read_once(FrameReader::Round& round) {
   }
   note_heard(result.bytes);
   read_at_ = loop_->ticks();
-  if (!round.turn.is_limited()) round.turn = ReadTurn(*loop_, read_at_);
+  if (!round.turn.is_limited()) round.turn = ReadTurn(*loop_, read_at_, messages_take_long_);
   return reader_.take(round, result.bytes);
 }
 

@@ -102,6 +102,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::weak_ptr<FrameSink> sink_;
   FrameReader reader_;
   std::unique_ptr<Unread> unread_;
+  bool messages_take_long_ = false;  // as its last turn has shown
   OutputQueue output_;
   std::atomic<bool> flush_posted_{false};
 

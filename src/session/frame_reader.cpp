@@ -68,8 +68,11 @@ std::span<const std::span<std::byte>> FrameReader::buffers(Round& round) {
 
 // Takes frames from the unread bytes until the rest is not a whole frame, or the turn is over.
 inline void FrameReader::consume_all(Round& round) {
-  while (!round.is_over() && consume(round)) {
-    if (round.turn.count_message() && direct_ == Direct::none && !round.rest_.empty()) return;
+  while (!round.is_over()) {
+    const std::size_t before = round.rest_.size();
+    if (!consume(round)) break;
+    const bool over = round.turn.count_message(before - round.rest_.size());
+    if (over && direct_ == Direct::none && !round.rest_.empty()) return;
   }
   if (round.is_over()) return;
   partial_.assign(round.rest_.begin(), round.rest_.end());

@@ -14,6 +14,7 @@
 #include "session/call_table.hpp"
 #include "session/flow_control.hpp"
 #include "session/function_limits.hpp"
+#include "transport/turn_end.hpp"
 
 // How the peer's calls come in: in order, with their payloads, and on to the function.
 namespace batchrpc {
@@ -178,9 +179,21 @@ void IncomingCalls::give_up(const PayloadAssembler::Whole& call) {
   run_in_turn(*key);
 }
 
+// Leaves the rest of a long line to later turns of the loop.
 void IncomingCalls::run_in_turn(const CallOrder::Key& key) {
-  while (auto next = order_.take(key))
+  for (int i = 0; i < kEndedAtOnce; ++i) {
+    auto next = order_.take(key);
+    if (!next) return;
     dispatch_late(*std::move(next));
+  }
+  if (!order_.has(key)) return;
+  detail::end_turn();
+  link_->loop()->defer([self = shared_from_this(), key] {
+    try {
+      self->run_in_turn(key);
+    } catch (const std::bad_alloc&) {  // NOLINT: a call that was taken ends at its deadline
+    }
+  });
 }
 
 // --- on to the function
@@ -282,7 +295,6 @@ class IncomingCalls::Rest {
 void IncomingCalls::close() {
   if (std::exchange(caller_gone_, true)) return;
   in_flight_.close();
-  order_.give_up();
   end_some();
 }
 
@@ -310,6 +322,7 @@ bool IncomingCalls::end_one() {
   }
   const auto key = order_.any_key();
   if (!key) return false;
+  if (order_.give_up_first(*key)) return true;
   try {
     if (auto next = order_.take(*key)) dispatch_late(*std::move(next));
   } catch (const std::exception&) {  // NOLINT: the notification was wrong, or there is no memory

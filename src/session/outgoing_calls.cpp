@@ -15,7 +15,6 @@ namespace batchrpc {
 OutgoingCalls::OutgoingCalls(std::shared_ptr<SessionLink> link)
     : link_(std::move(link)),
       stopwatch_(*link_->loop()),
-      call_timeout_(link_->options().call_timeout),
       made_(link_->counters()),
       credit_(link_->options().limits.max_outstanding_bytes) {
   if (!link_->expected_peer().empty()) set_peer_name(link_->expected_peer());

@@ -135,7 +135,6 @@ class OutgoingCalls final : public detail::Submitter,
 
   const std::shared_ptr<SessionLink> link_;
   const Stopwatch stopwatch_;
-  const Duration call_timeout_;             // where a call says none
   std::atomic<bool> serves_credit_{false};  // soon
   WindowPace pace_;                         // on the loop
   std::size_t under_way_ = 0;               // calls, when the last reply came; on the loop

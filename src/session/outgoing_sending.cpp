@@ -86,7 +86,7 @@ bool OutgoingCalls::note_submitted(PendingCall& call, bool cancel_when_dropped) 
 [[gnu::flatten]] void OutgoingCalls::submit(const detail::FunctionKey& function,
                                             detail::OutgoingOptions&& options, Encoder& encoder,
                                             detail::ReplyHandler&& handler) {
-  const Times times = times_of(*link_->loop(), timeout_of(function, options, call_timeout_));
+  const Times times = times_of(*link_->loop(), timeout_of(function, options));
   const auto probe = options.extras ? send_along(function, options, encoder) : nullptr;
   wire::finish_frame(encoder, {.kind = wire::FrameKind::call,
                                .flags = options.wants_reply ? std::uint16_t{0} : wire::kNoReply,

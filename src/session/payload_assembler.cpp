@@ -196,9 +196,13 @@ std::vector<std::uint64_t> PayloadAssembler::calls() const {
   return ids;
 }
 
-void PayloadAssembler::clear() {
-  refused_.clear();
-  const auto dropped = std::exchange(assemblies_, {});  // destroying it may run any code
+bool PayloadAssembler::drop_some() {
+  constexpr int kAtOnce = 256;
+  for (int i = 0; i < kAtOnce && !assemblies_.empty(); ++i)
+    (void)assemblies_.extract(assemblies_.begin());  // its end may run any code
+  for (int i = 0; i < kAtOnce && !refused_.empty(); ++i)
+    refused_.erase(refused_.begin());
+  return assemblies_.empty() && refused_.empty();
 }
 
 }  // namespace batchrpc

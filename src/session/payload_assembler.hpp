@@ -74,7 +74,9 @@ class PayloadAssembler {
   bool end_refusal(std::uint64_t call) { return refused_.erase(call) > 0; }
   /// Forgets a call, and returns its received part; nothing, if it is not coming in.
   [[nodiscard]] std::optional<Whole> drop(std::uint64_t call);
-  void clear();
+  /// Forgets some of the calls and replies, of which there may be millions. Returns whether none is
+  /// left.
+  bool drop_some();
   /// The ids of the calls that are coming in.
   [[nodiscard]] std::vector<std::uint64_t> calls() const;
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 
 #include "batchrpc/transport/loop.hpp"
@@ -20,14 +21,16 @@ class ReadTurn {
 
   /// Unlimited.
   ReadTurn() noexcept = default;
-  /// `now`: by the ticks of the loop.
-  ReadTurn(const Loop& loop, std::uint64_t now) noexcept : loop_(&loop), began_(now) {}
+  /// `now`: by the ticks of the loop. `careful`: the messages of the connection take long.
+  ReadTurn(const Loop& loop, std::uint64_t now, bool careful) noexcept
+      : loop_(&loop), began_(now), each_(careful ? 1 : kEach), until_look_(each_) {}
 
-  /// Counts a message. Returns whether the turn is over. The clock is read at every eighth.
-  bool count_message() noexcept {
-    if (--until_look_ > 0) return false;
-    until_look_ = kEach;
-    messages_ += kEach;
+  /// Counts a message. Returns whether the turn is over. The clock is read after a large message
+  /// and at every eighth, or after each if the connection's last turn had long ones.
+  bool count_message(std::size_t bytes) noexcept {
+    if (--until_look_ > 0 && bytes < kLarge) return false;
+    messages_ += each_ - until_look_;
+    until_look_ = each_;
     look();
     return is_over_;
   }
@@ -39,13 +42,19 @@ class ReadTurn {
   }
   [[nodiscard]] bool is_limited() const noexcept { return loop_ != nullptr; }
   [[nodiscard]] bool is_over() const noexcept { return is_over_; }
+  /// Whether it is over because of few messages that took long.
+  [[nodiscard]] bool had_long_messages() const noexcept {
+    return is_over_ && messages_ < kMessages;
+  }
 
  private:
   static constexpr unsigned kEach = 8;
+  static constexpr std::size_t kLarge = 1024;
 
   const Loop* loop_ = nullptr;
   std::uint64_t began_ = 0;
   unsigned messages_ = 0;  // up to the last look at their number
+  unsigned each_ = kEach;
   unsigned until_look_ = kEach;
   bool is_over_ = false;
 };

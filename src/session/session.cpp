@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "batchrpc/base/error.hpp"
+#include "transport/turn_end.hpp"
 
 // How a session handles incoming frames, and how it ends.
 namespace batchrpc {
@@ -303,8 +304,23 @@ void Session::close() {
 }
 
 void Session::end_incoming() {
-  assembler_.clear();
+  drop_incoming();
   incoming_->close();
+}
+
+// Leaves the rest of many to later turns of the loop.
+void Session::drop_incoming() {
+  if (assembler_.drop_some()) return;
+  if (link_->loop()->is_driving()) {
+    try {
+      detail::end_turn();
+      link_->loop()->defer([self = shared_from_this()] { self->drop_incoming(); });
+      return;
+    } catch (const std::bad_alloc&) {  // NOLINT: then all of them end here
+    }
+  }
+  while (!assembler_.drop_some()) {
+  }
 }
 
 }  // namespace batchrpc

@@ -123,6 +123,7 @@ class Session final : public FrameSink, public std::enable_shared_from_this<Sess
   void end(const std::string& why, bool protocol_error);
   void report_broken_protocol(const std::string& why);
   void end_incoming();
+  void drop_incoming();
   void dispatch_frame(const wire::FrameView& frame, std::vector<Bytes>& inline_payloads);
   void answer_ping(std::uint64_t id);
   void handle_cancel(std::uint64_t call);

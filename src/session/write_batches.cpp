@@ -44,7 +44,7 @@ std::span<const std::span<const std::byte>> WriteBatches::unwritten(Buffers& buf
   const WriteBatch& batch = at(next_);
   std::size_t count = 0;
   std::size_t skip = written_;
-  offer_rest(batch.frames, skip, buffers, count);
+  offer_rest(std::span(batch.frames).subspan(batch.begin), skip, buffers, count);
   if (batch.chunk) {
     offer_rest(batch.chunk->bytes, skip, buffers, count);
     offer_rest(std::span(wire::kZeros).first(batch.chunk->padding), skip, buffers, count);
@@ -101,9 +101,8 @@ bool WriteBatches::rewind(std::uint64_t received, Dropped dropped) {
   WriteBatch& batch = batches_.front();
   const std::uint64_t before = batch.last - batch.count;
   if (received > before) {
-    const std::size_t there = wire::skip_reliable(batch.frames, received - before);
-    batch.frames.erase(batch.frames.begin(),
-                       batch.frames.begin() + static_cast<std::ptrdiff_t>(there));
+    batch.begin +=
+        wire::skip_reliable(std::span(batch.frames).subspan(batch.begin), received - before);
     batch.count = batch.last - received;
   }
   return true;

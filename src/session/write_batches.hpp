@@ -16,13 +16,14 @@ namespace batchrpc {
 /// Frames that are written at once, and the chunk behind them.
 struct WriteBatch {
   std::vector<std::byte> frames;  ///< includes the header of the chunk
+  std::size_t begin = 0;          ///< the bytes of `frames` that the peer has
   std::optional<PayloadChunk> chunk;
   std::uint64_t count = 0;  ///< the number of reliable frames in it
   std::uint64_t last = 0;   ///< the number of all reliable frames so far, including these
   HeldBytes::Part held;     ///< the bytes that are released when the batch is dropped
 
   [[nodiscard]] std::size_t size() const {
-    return frames.size() + (chunk ? chunk->bytes.size() + chunk->padding : 0);
+    return frames.size() - begin + (chunk ? chunk->bytes.size() + chunk->padding : 0);
   }
 };
 

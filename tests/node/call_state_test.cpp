@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "batchrpc/call/exposed.hpp"
+#include "largest_allocation.hpp"
 #include "long_tests.hpp"
-#include "node/largest_allocation.hpp"
 
 // What becomes of a call that is being answered, whoever is faster.
 

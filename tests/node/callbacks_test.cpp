@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 
 #include "batchrpc/batchrpc.hpp"
+#include "largest_allocation.hpp"
 #include "long_tests.hpp"
-#include "node/largest_allocation.hpp"
 #include "node/virtual_world.hpp"
 #include "sanitizers.hpp"
 

@@ -9,7 +9,7 @@
 
 #include "batchrpc/batchrpc.hpp"
 #include "batchrpc/node/node_access.hpp"
-#include "node/largest_allocation.hpp"
+#include "largest_allocation.hpp"
 #include "node/node_core.hpp"
 #include "node/raw_target.hpp"
 #include "session/session.hpp"

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "batchrpc/batchrpc.hpp"
+#include "largest_allocation.hpp"
 #include "long_tests.hpp"
-#include "node/largest_allocation.hpp"
 #include "node/metrics_of.hpp"
 #include "node/raw_target.hpp"
 #include "node/virtual_world.hpp"
@@ -182,7 +182,7 @@ TEST_CASE("promise 5: references are created, passed on and released without cre
   CreditPair pair;
   pair.a.expose_class<credit::Thing()>();
   pair.a.expose<&credit::Thing::value>();
-  pair.a.expose("use", [](RRef<credit::Thing> thing) { return thing.local()->value(); });
+  pair.a.expose("use", [](RRef<credit::Thing> thing) { return thing.local().get()->value(); });
   auto thing = pair.b.create<credit::Thing()>("a");
   CHECK(thing.call<&credit::Thing::value>().get() == 5);
   pair.world.run_for(2s);

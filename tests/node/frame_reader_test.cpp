@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "batchrpc/base/error.hpp"
-#include "node/largest_allocation.hpp"
+#include "largest_allocation.hpp"
 #include "node/raw_frames.hpp"
 #include "session/scratch.hpp"
 

@@ -45,6 +45,19 @@ TEST_CASE("a name is a member's or a lost one's, and each incarnation is lost an
   CHECK(roster.members().size() == 2);
 }
 
+TEST_CASE("lost nodes of a rank are given up once, and do not come back by themselves") {
+  GroupRoster roster;
+  roster.add(member("root", 0));
+  for (const std::string name : {"a", "b"}) {
+    roster.add(member(name, 1, 7));
+    REQUIRE(roster.lose(name, 7));
+  }
+  CHECK(roster.take_lost_of_rank(2).empty());
+  CHECK(roster.take_lost_of_rank(1).size() == 2);
+  CHECK(roster.take_lost_of_rank(1).empty());
+  CHECK_FALSE(roster.restore("a", 7));
+}
+
 TEST_CASE("a node that comes again takes the place of its name") {
   GroupRoster roster;
   roster.add(member("root", 0));

@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
+#include "largest_allocation.hpp"
 #include "node/announced_calls.hpp"
-#include "node/largest_allocation.hpp"
 #include "node/virtual_world.hpp"
 
 // Calls whose senders wait until they may send the payloads.

@@ -2,8 +2,8 @@
 #include <map>
 #include <random>
 
+#include "largest_allocation.hpp"
 #include "node/announced_calls.hpp"
-#include "node/largest_allocation.hpp"
 #include "node/raw_target.hpp"
 #include "peers/member.hpp"
 

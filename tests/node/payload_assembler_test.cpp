@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "batchrpc/base/error.hpp"
-#include "node/largest_allocation.hpp"
+#include "largest_allocation.hpp"
 
 namespace batchrpc {
 namespace payload_assembler_test {
@@ -161,7 +161,8 @@ TEST_CASE("what is dropped or cleared is let go, and is not known any more") {
     const auto gate = f.hold();
     CHECK_FALSE(f.chunk(0, kChunk, 1));
     CHECK(f.kept.use_count() == 2);
-    if (cleared) f.assembler.clear();
+    while (cleared && !f.assembler.drop_some()) {
+    }
     CHECK(f.assembler.drop(5).has_value() == !cleared);
     CHECK(f.kept.use_count() == 1);
     CHECK_FALSE(f.assembler.drop(5));
@@ -171,6 +172,21 @@ TEST_CASE("what is dropped or cleared is let go, and is not known any more") {
     f.assembler.receive(5, {.kept = f.kept}, nullptr);
     CHECK(f.kept.use_count() == 1);
   }
+}
+
+TEST_CASE("many calls that are coming in are dropped by a few hundred at a time") {
+  PayloadAssembler assembler(kMiB);
+  constexpr std::uint64_t kCalls = 600;
+  std::vector<Word> words = Fixture({kMiB}).words;
+  for (std::uint64_t call = 0; call < kCalls; ++call) {
+    wire::set_id(words, call);
+    assembler.begin(wire::parse_frame(words), std::nullopt, nullptr);
+  }
+  CHECK_FALSE(assembler.drop_some());
+  CHECK(assembler.calls().size() == kCalls - 256);
+  CHECK_FALSE(assembler.drop_some());
+  CHECK(assembler.drop_some());
+  CHECK(assembler.calls().empty());
 }
 
 }  // namespace payload_assembler_test

@@ -2,7 +2,7 @@
 #include <numeric>
 
 #include "batchrpc/batchrpc.hpp"
-#include "node/largest_allocation.hpp"
+#include "largest_allocation.hpp"
 #include "node/virtual_world.hpp"
 
 // Bytes that travel beside the envelope.

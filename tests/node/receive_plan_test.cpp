@@ -2,8 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "largest_allocation.hpp"
 #include "node/announced_calls.hpp"
-#include "node/largest_allocation.hpp"
 #include "node/virtual_world.hpp"
 
 // Functions that say where the payloads of their calls go.

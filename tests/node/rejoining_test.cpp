@@ -121,5 +121,15 @@ TEST_CASE("the dead are forgotten after their lease, and who was only cut off jo
   CHECK(other.call<&add>("a", 1, 2).get() == 3);
 }
 
+TEST_CASE("the dead are forgotten while others join under their rank") {
+  const VirtualWorld world;
+  const Node root = world.root();
+  for (int i = 0; i < 400; ++i) {
+    { const Node gone = world.join("worker" + std::to_string(i)); }
+    world.run_for(1s);
+  }
+  CHECK(root.peers().size() < PeerTable::kRememberedDead + 50);
+}
+
 }  // namespace rejoining_test
 }  // namespace batchrpc

@@ -5,8 +5,8 @@
 #include <random>
 
 #include "batchrpc/batchrpc.hpp"
+#include "largest_allocation.hpp"
 #include "long_tests.hpp"
-#include "node/largest_allocation.hpp"
 #include "node/raw_target.hpp"
 
 namespace batchrpc {

@@ -102,6 +102,12 @@ Result<T> outcome(Future<T> future) {
   }
 }
 
+/// The text of its error.
+template <class T>
+std::string message_of(const Result<T>& result) {
+  return result ? "no error" : describe(result.error());
+}
+
 /// Whether the call that ended in `error` may have run.
 inline bool may_have_run(const std::exception_ptr& error) {
   if (!error) throw std::logic_error("there was no error");

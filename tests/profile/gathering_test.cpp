@@ -7,6 +7,8 @@
 #include "batchrpc/batchrpc.hpp"
 #include "batchrpc/profile.hpp"
 #include "batchrpc/profile/clock_alignment.hpp"
+#include "node/node_core.hpp"
+#include "node/recorded_calls.hpp"
 #include "profile/gathering.hpp"
 #include "profile/profiled_pair.hpp"
 #include "profile/sample_records.hpp"
@@ -79,6 +81,22 @@ TEST_CASE("what gathering keeps of a peer is bounded, however often it is asked"
   pair.calls_of_b(10);
   CHECK(profiler.gather().empty());  // again with those before, which count once
   check_kept(profiler, 100, 160);
+}
+
+TEST_CASE("a peer whose recorded calls have no end is given up") {
+  Pair pair;
+  const auto core = detail::NodeAccess::core(*pair.b);
+  core->functions().remove(recorded_calls::kRecorded);
+  const auto page = [](std::uint64_t store, std::uint64_t call) {
+    return recorded_calls::Page{.next_store = store, .next_call = call, .more = true};
+  };
+  core->expose(std::make_shared<detail::TypedFunction<std::decay_t<decltype(page)>,
+                                                      detail::FunctionTraits<decltype(page)>>>(
+      std::string(recorded_calls::kRecorded), page, ExposeOptions{.short_handler = true}));
+  Profiler profiler(*pair.a);
+  const auto failed = profiler.gather();
+  REQUIRE(failed.size() == 1);
+  CHECK_THAT(failed.front(), Catch::Contains("do not go on"));
 }
 
 TEST_CASE("a call that has caused more than there is room for keeps what there was") {

@@ -285,19 +285,28 @@ TEST_CASE("R8: no more objects are awaited than a limit, whatever peers speak of
   nodes.user.create<Counter>("owner", 1).ready().get();
   const auto handle = nodes.user.create<Counter>("owner", 2);
   const std::uint64_t owner = detail::RRefAccess::reference(handle).object().owner;
-  std::vector<HoldUpdate> updates;
-  for (std::uint64_t i = 1; i <= 70'000; ++i) {
-    updates.push_back({.object = {.owner = owner, .creator = 5, .number = i},
-                       .kind = HoldUpdate::hold,
-                       .number = i});
+  const auto awaited_after = [&](const Node& peer, std::uint64_t creator) {
+    std::vector<HoldUpdate> updates;
+    for (std::uint64_t i = 1; i <= 9000; ++i) {
+      updates.push_back({.object = {.owner = owner, .creator = creator, .number = i},
+                         .kind = HoldUpdate::hold,
+                         .number = i});
+    }
+    peer.peer("owner").notify<void(std::vector<HoldUpdate>)>(detail::kHold, updates);
+    nodes.world.run_for(100ms);
+    std::size_t awaited = 0;
+    for (const OwnedRRefs& owned : rref_report(nodes.owner).owned) {
+      if (owned.type.empty()) awaited = owned.objects;
+    }
+    return awaited;
+  };
+  CHECK(awaited_after(nodes.third, 5) == 8192);
+  CHECK(awaited_after(nodes.third, 6) == 8192);  // whoever is said to create them
+  std::vector<Node> others;
+  for (std::size_t i = 2; i <= 10; ++i) {
+    others.push_back(nodes.world.join("other" + std::to_string(i)));
+    CHECK(awaited_after(others.back(), 5 + i) == std::min<std::size_t>(65'536, 8192 * i));
   }
-  nodes.third.peer("owner").notify<void(std::vector<HoldUpdate>)>(detail::kHold, updates);
-  nodes.world.run_for(1s);
-  std::size_t awaited = 0;
-  for (const OwnedRRefs& owned : rref_report(nodes.owner).owned) {
-    if (owned.type.empty()) awaited = owned.objects;
-  }
-  CHECK(awaited == 65'536);
   CHECK(nodes.user.create<Counter>("owner", 3).call<&Counter::add>(1).get() == 4);
   nodes.world.run_for(11s);
   CHECK(rref_report(nodes.owner).owned.size() == 1);

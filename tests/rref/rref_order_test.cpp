@@ -119,6 +119,20 @@ TEST_CASE("a handle that is dropped behind a large call lets it run") {
   CHECK(put.get() == kLarge);
 }
 
+TEST_CASE("a thousand methods behind a large one start in order, and let others pass meanwhile") {
+  const SlowWorld nodes;
+  const RRef<Ledger> ledger = nodes.fourth.create<Ledger>("owner", Bytes::allocate(1));
+  ledger.call<&Ledger::put>(Bytes::allocate(4 * kLarge));
+  Lines expected{"made 1", "put 4194304"};
+  std::vector<Future<std::size_t>> notes;
+  for (int i = 0; i < 1000; ++i) {
+    notes.push_back(ledger.call<&Ledger::note>(i));
+    expected.push_back("note " + std::to_string(i));
+  }
+  when_all(std::move(notes)).get();
+  CHECK(Ledger::take_lines() == expected);
+}
+
 TEST_CASE("a large call keeps neither other objects nor other callers nor functions waiting") {
   const SlowWorld nodes;
   nodes.owner.expose("small", [] { return 1; });

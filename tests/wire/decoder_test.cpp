@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <deque>
 #include <list>
+#include <map>
 #include <type_traits>
 #include <unordered_map>
 #include <unordered_set>
@@ -147,6 +148,20 @@ TEST_CASE("elements without a size cost the limit a word each", "[decoder]") {
   CHECK(error_of<std::vector<Empty>>(empties).find("traversal") != std::string::npos);
   CHECK(error_of<std::vector<Mixed>>(empties).find("traversal") != std::string::npos);
   CHECK(error_of<std::vector<int>>(empties).find("another size") != std::string::npos);
+}
+
+TEST_CASE("structs that lack all their fields in a list are refused, however few", "[decoder]") {
+  const auto list_of = [](std::int32_t count) {
+    return std::vector<Word>{struct_pointer(0, 0, 1), list_pointer(0, 7, 0),
+                             struct_pointer(count, 0, 0)};
+  };
+  CHECK_THAT(error_of<std::vector<Mixed>>(list_of(3)), Catch::Contains("without their fields"));
+  CHECK_THAT((error_of<std::map<int, int>>(list_of(3))), Catch::Contains("without their fields"));
+  CHECK_THAT(error_of<std::deque<Point>>({struct_pointer(0, 0, 1), list_pointer(0, 0, 3)}),
+             Catch::Contains("without their fields"));
+  CHECK(decodes<std::vector<Mixed>>(list_of(0)));
+  CHECK(decodes<std::vector<Empty>>(list_of(3)));
+  CHECK(decodes<std::vector<std::monostate>>({struct_pointer(0, 0, 1), list_pointer(0, 0, 3)}));
 }
 
 TEST_CASE("what several pointers refer to costs each time", "[decoder]") {

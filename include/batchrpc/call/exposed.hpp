@@ -130,6 +130,7 @@ class BATCHRPC_EXPORT ExposedFunction : public std::enable_shared_from_this<Expo
   std::atomic<bool> taken_back{false};   ///< set by take_back()
   FunctionCounters* counters = nullptr;  ///< the node's, once the function is exposed
   std::string shown{};                   ///< the name for people, once the function is exposed
+  bool of_library = false;               ///< whether it is the library's own, once it is exposed
 };
 
 /// The signature of a call: its text, its schema, and how its arguments are encoded.
@@ -218,7 +219,7 @@ class TypedFunction final : public ExposedFunction {
       const EncoderLease encoder;
       {
         const ContextScope scope(call.context());
-        Decoder decoder = call.arguments();
+        Decoder decoder = of_library ? call.library_arguments() : call.arguments();
         Arguments arguments = Signature::decode(decoder);
         began = true;
         if constexpr (std::is_void_v<Result>) {

@@ -93,6 +93,13 @@ class BATCHRPC_EXPORT RunningCall {
   [[nodiscard]] Decoder arguments() const {
     return Decoder(arguments_->segment, arguments_->payloads);
   }
+  /// The same for a function of the library, which runs on the driving thread: its arguments may
+  /// take eight times the memory that they take in the message, or 64 KiB.
+  [[nodiscard]] Decoder library_arguments() const {
+    constexpr std::size_t kLeast = 8192;
+    return Decoder(arguments_->segment, arguments_->payloads,
+                   {.traversal_words = std::max(kLeast, 8 * arguments_->segment.size())});
+  }
   /// What came beside the message. A function may put such views elsewhere.
   [[nodiscard]] std::vector<Bytes>& payloads() noexcept { return arguments_->payloads; }
   void own_payloads() { detail::own_payloads(arguments_->payloads); }

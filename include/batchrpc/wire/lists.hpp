@@ -175,6 +175,18 @@ constexpr std::size_t memory_of_element() {
   }
 }
 
+/// Throws BadMessage for a list whose structs have no fields on the wire, although a T has some. An
+/// Encoder never writes that, and it would make many values of few bytes.
+template <class T>
+void require_fields(const ListView& list) {
+  if constexpr (Encoding<T>::kStruct) {
+    const bool sizeless = list.size == ElementSize::none ||
+                          (list.size == ElementSize::composite && list.element.words() == 0);
+    if (Encoding<T>::kSize.words() > 0 && sizeless && list.count > 0) [[unlikely]]
+      Decoder::fail("a list of structs without their fields");
+  }
+}
+
 template <Sequence C>
 struct Builtin<C> : ListEncoding {
   using T = typename C::value_type;
@@ -207,6 +219,7 @@ struct Builtin<C> : ListEncoding {
 
  private:
   static C read_each(Decoder& decoder, const ListView& list) {
+    require_fields<T>(list);
     if constexpr (Deque<C>) decoder.charge(kDequeWords);
     C result;
     if constexpr (HasReserve<C>) result.reserve(list.count);

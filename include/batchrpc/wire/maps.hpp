@@ -46,6 +46,7 @@ struct Builtin<C> : ListEncoding {
   static C read(Decoder& decoder, PointerRef pointer) {
     const Decoder::Nesting nesting(decoder);
     const ListView list = decoder.list(pointer, element_size<T>(), sizeof(T) + kNodeBytes);
+    require_fields<T>(list);
     C result;
     if constexpr (Hashed<C>) result.reserve(list.count);
     for (std::uint32_t i = 0; i < list.count; ++i) {
@@ -87,6 +88,7 @@ struct Builtin<C> : ListEncoding {
     const Decoder::Nesting nesting(decoder);
     const ListView list =
         decoder.list(pointer, ElementSize::composite, sizeof(typename C::value_type) + kNodeBytes);
+    require_fields<std::pair<Key, Value>>(list);
     C result;
     if constexpr (Hashed<C>) result.reserve(list.count);
     for (std::uint32_t i = 0; i < list.count; ++i) {

@@ -10,8 +10,8 @@
 #include "batchrpc/base/address.hpp"
 #include "batchrpc/batchrpc.hpp"
 #include "batchrpc/transport/tcp_address.hpp"
+#include "largest_allocation.hpp"
 #include "long_tests.hpp"
-#include "node/largest_allocation.hpp"
 #include "node/real_nodes.hpp"
 #include "wire/frame.hpp"
 

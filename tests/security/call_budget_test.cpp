@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "node/largest_allocation.hpp"
+#include "largest_allocation.hpp"
 #include "node/raw_target.hpp"
 
 // What the calls of a peer may take at a node, whatever the peer keeps to.

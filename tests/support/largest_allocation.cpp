@@ -1,4 +1,4 @@
-#include "node/largest_allocation.hpp"
+#include "largest_allocation.hpp"
 
 #include <malloc.h>
 

@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "node/largest_allocation.hpp"
+#include "largest_allocation.hpp"
 #include "node/raw_target.hpp"
 
 // Peers that keep to the protocol, and would have all of a node's memory, or block others.

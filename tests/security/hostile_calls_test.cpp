@@ -3,8 +3,8 @@
 #include <random>
 
 #include "batchrpc/batchrpc.hpp"
+#include "largest_allocation.hpp"
 #include "long_tests.hpp"
-#include "node/largest_allocation.hpp"
 #include "node/node_core.hpp"
 #include "node/raw_peer.hpp"
 #include "peers/member.hpp"

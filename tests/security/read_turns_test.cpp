@@ -70,29 +70,40 @@ std::vector<Word> calls(int count) {
 TEST_CASE("a turn is over after 64 messages and 250 us, 512 messages, or 1 ms") {
   VirtualLoop loop(1);
   ReadTurn unlimited;
-  ReadTurn many(loop, loop.ticks());
+  ReadTurn many(loop, loop.ticks(), false);
   for (unsigned i = 0; i < ReadTurn::kMost; ++i) {
     CHECK_FALSE(many.is_over());
-    many.count_message();
-    unlimited.count_message();
+    many.count_message(64);
+    unlimited.count_message(64);
   }
   CHECK(many.is_over());
   CHECK_FALSE(unlimited.is_over());
-  ReadTurn usual(loop, loop.ticks());
+  ReadTurn usual(loop, loop.ticks(), false);
   loop.run_for(250us);
   for (unsigned i = 0; i < ReadTurn::kMessages; ++i) {
     CHECK_FALSE(usual.is_over());
-    usual.count_message();
+    usual.count_message(64);
   }
   CHECK(usual.is_over());
-  ReadTurn slow(loop, loop.ticks());
+  ReadTurn slow(loop, loop.ticks(), false);
   for (int i = 0; i < 8; ++i)
-    slow.count_message();
+    slow.count_message(64);
   CHECK_FALSE(slow.is_over());
   loop.run_for(1ms);
   for (int i = 0; i < 8; ++i)
-    slow.count_message();
+    slow.count_message(64);
   CHECK(slow.is_over());
+  CHECK(slow.had_long_messages());
+  CHECK_FALSE(usual.had_long_messages());
+}
+
+TEST_CASE("the clock is looked at after each large message, and after each of a slow connection") {
+  VirtualLoop loop(1);
+  const bool careful = GENERATE(true, false);
+  ReadTurn turn(loop, loop.ticks(), careful);
+  loop.run_for(1ms);
+  CHECK(turn.count_message(careful ? 64 : 2000));
+  CHECK(turn.had_long_messages());
 }
 
 TEST_CASE("a peer that sends two thousand calls at once lets others pass, and all are answered") {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "batchrpc/batchrpc.hpp"
-#include "node/largest_allocation.hpp"
+#include "largest_allocation.hpp"
 #include "node/raw_target.hpp"
 
 // Connections of which nobody says who he is, or only does harm: what they may take, what is said
