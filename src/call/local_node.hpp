@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -46,6 +47,16 @@ class LocalNode : public std::enable_shared_from_this<LocalNode> {
   /// Returns a handle for the program, whose end does not end the node.
   [[nodiscard]] virtual std::shared_ptr<const Node> handle() = 0;
 
+  /// The timeout of a call without one of its own. May be changed at any time.
+  /// @{
+  [[nodiscard]] Duration call_timeout() const noexcept {
+    return call_timeout_.load(std::memory_order_relaxed);
+  }
+  void set_call_timeout(Duration timeout) noexcept {
+    call_timeout_.store(timeout, std::memory_order_relaxed);
+  }
+  /// @}
+
   /// Whether calls of this node may be recorded. Then their start times are needed.
   [[nodiscard]] virtual bool may_record() const noexcept = 0;
   /// Sends a call to the peer of that name; `encoder` holds the arguments. Throws InvalidArgument,
@@ -82,6 +93,9 @@ class LocalNode : public std::enable_shared_from_this<LocalNode> {
   /// Returns the extension of that type. If there is none, calls `make` under a lock.
   virtual std::shared_ptr<void> extension_of(
       std::type_index type, const std::function<std::shared_ptr<void>()>& make) = 0;
+
+ private:
+  std::atomic<Duration> call_timeout_{kNoTimeout};
 };
 
 }  // namespace batchrpc

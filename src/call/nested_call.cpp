@@ -8,10 +8,9 @@
 
 namespace batchrpc {
 
-Duration timeout_of(const detail::FunctionKey& function, const detail::OutgoingOptions& options,
-                    Duration usual) {
+Duration timeout_of(const detail::FunctionKey& function, const detail::OutgoingOptions& options) {
   const auto name = [&] { return "'" + std::string(shown_name(function)) + "'"; };
-  const Duration own = options.timeout == Duration::zero() ? usual : options.timeout;
+  const Duration own = options.timeout;
   if (own < Duration::zero()) {
     throw TimedOut("the timeout of " + name() +
                        " had passed before it was called; it never ran (CallOptions::timeout)",

@@ -10,10 +10,9 @@
 namespace batchrpc {
 
 /// Returns the time-out of a call that is made now, perhaps by a thread that answers another call.
-/// `usual` applies if the options set none. Throws TimedOut or Cancelled when the call must not be
-/// made.
+/// Throws TimedOut or Cancelled when the call must not be made.
 [[nodiscard]] Duration timeout_of(const detail::FunctionKey& function,
-                                  const detail::OutgoingOptions& options, Duration usual);
+                                  const detail::OutgoingOptions& options);
 
 /// Cancels a call of this node when the call that the calling thread is answering is cancelled.
 class NestedCall final : public detail::CancelHook {

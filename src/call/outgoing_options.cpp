@@ -10,6 +10,7 @@ namespace batchrpc {
 detail::OutgoingOptions detail::outgoing(const CallOptions& options, LocalNode* node) {
   OutgoingOptions how;
   how.timeout = options.timeout;
+  if (how.timeout == Duration::zero() && node != nullptr) how.timeout = node->call_timeout();
   how.detached = options.detached;
   how.cancel_when_dropped = options.cancel_when_dropped;
   how.retry = options.retry;

@@ -120,6 +120,15 @@ bool Node::unexpose(std::string_view name) const {
   return removed;
 }
 
+Duration Node::call_timeout() const { return live_core().call_timeout(); }
+
+void Node::set_call_timeout(Duration timeout) const {
+  if (timeout <= Duration::zero()) {
+    throw InvalidArgument("set_call_timeout: the timeout must be positive");
+  }
+  live_core().set_call_timeout(timeout);
+}
+
 std::vector<PeerInfo> Node::peers() const { return live_core().peers().snapshot(); }
 
 Future<PeerInfo> Node::wait_for_peer(std::string name, Duration timeout) const {

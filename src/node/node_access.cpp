@@ -35,6 +35,11 @@ const std::shared_ptr<NodeCore>& NodeAccess::core(const Node& node) {
 
 std::shared_ptr<LocalNode> NodeAccess::local(const Node& node) { return core(node); }
 
+std::shared_ptr<LocalNode> NodeAccess::local(const std::shared_ptr<NodeCore>& core) {
+  static_cast<void>(require(core.get()));
+  return core;
+}
+
 std::shared_ptr<const Node> NodeAccess::handle(std::shared_ptr<NodeCore> core) {
   struct Handle {
     explicit Handle(std::shared_ptr<NodeCore> of) : node(std::move(of)) {}

@@ -58,6 +58,7 @@ NodeCore::NodeCore(NodeOptions options)
       handlers_(log_),
       tick_(loop(), options_.liveness.ping_after),
       denied_look_(loop(), std::chrono::seconds(1)) {
+  set_call_timeout(options_.call_timeout);
   for (const detail::FunctionKind& kind : detail::object_kinds())
     functions_.add_kind(kind);
 }
@@ -211,7 +212,10 @@ void NodeCore::forget_handler(std::uint64_t number) { handlers_.remove(number); 
 Future<PeerInfo> NodeCore::wait_for_peer(std::string peer, Duration timeout) {
   threads_.refuse_forked_copy();
   WaitContext::suggest(threads_.context());
-  if (peer != name()) return waits_.wait(std::move(peer), timeout, weak_from_this());
+  if (peer != name()) {
+    return waits_.wait(std::move(peer), timeout == Duration::zero() ? call_timeout() : timeout,
+                       weak_from_this());
+  }
   if (stopping_) {
     return make_failed_future<PeerInfo>(std::make_exception_ptr(
         ShutDown("node " + options_.name + " is shut down; make a new one")));

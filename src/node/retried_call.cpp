@@ -37,8 +37,7 @@ RetriedCall::RetriedCall(NodeCore& core, std::string_view peer, const detail::Fu
                          const detail::OutgoingOptions& options, Encoder& encoder)
     : core_(core.weak_from_this()),
       number_(core.retries().begin_call()),
-      schedule_(options.retry, timeout_of(function, options, core.options().call_timeout),
-                core.loop()->now()),
+      schedule_(options.retry, timeout_of(function, options), core.loop()->now()),
       request_(peer, function, options, encoder) {}
 
 RetriedCall::~RetriedCall() = default;

@@ -102,6 +102,12 @@ std::exception_ptr for_methods(const std::exception_ptr& error, std::string_view
     if (const CallDiagnostics* const diagnostics = creation.diagnostics())
       set_diagnostics(told, std::make_shared<CallDiagnostics>(*diagnostics));
     return std::make_exception_ptr(told);
+  } catch (const TimedOut& creation) {
+    return std::make_exception_ptr(TimedOut(
+        "the object of this RRef was not created in time; create a new one, with a longer timeout "
+        "(Peer::with): " +
+            std::string(creation.what()),
+        false));
   } catch (...) {
     return error;
   }
@@ -186,9 +192,7 @@ std::shared_ptr<void> Reference::local(std::string_view type) const {
     throw InvalidArgument("local(): the object lives on " + owner() + ", not on " + node_->name() +
                           "; use call() or to_here()");
   }
-  auto object = objects_of(*node_).find(object_, type);
-  if (!object) throw NotFound("local(): the object has not been constructed yet");
-  return object;
+  return objects_of(*node_).find(object_, type);
 }
 
 void Reference::submit(const FunctionKey& function, OutgoingOptions&& options, Encoder& encoder,
@@ -199,6 +203,7 @@ void Reference::submit(const FunctionKey& function, OutgoingOptions&& options, E
   }
   if (const std::exception_ptr lost = link_->lost()) std::rethrow_exception(lost);
   if (options.wants_reply) options.kept = shared_from_this();
+  if (is_owner()) RunningMethod::called(object_, handler.receiver().state());
   node_->submit(owner(), function, std::move(options), encoder, std::move(handler));
 }
 
@@ -209,14 +214,49 @@ void Reference::fail(std::exception_ptr error) {
 
 void Reference::creation_failed(const std::exception_ptr& error, std::string_view maker) {
   const std::exception_ptr why = for_methods(error, maker);
-  // If it may have run, the owner knows the outcome (R6, R8).
-  if (surely_failed(error)) fail(why);
+  // If it may have run and ended, the owner knows the outcome (R6, R8).
+  if (surely_failed(error) || code_of(error) == ErrorCode::timed_out) fail(why);
   // Calls sent earlier wait there, unless the constructor itself failed.
   notify(*node_, owner(), kAbandon, no_object(object_, why));
 }
 
-void create_object(ObjectId object, std::string_view type, std::string_view maker, MakeObject make,
-                   UniqueFunction<void(Result<void>)> done) {
+CallOptions options_of_creation(const CallOptions& options) {
+  if (options.retry.attempts != 1) {
+    throw InvalidArgument(
+        "a creation cannot be retried (CallOptions::retry); create another object");
+  }
+  return {.timeout = options.timeout,
+          .detached = true,
+          .metadata = options.metadata,
+          .inherit_metadata = options.inherit_metadata,
+          .trace = options.trace};
+}
+
+void RunningMethod::called(const ObjectId& object, StateBase* state) {
+  if (state == nullptr) return;
+  for (WaitGuard* guard = innermost(); guard != nullptr;) {
+    auto* const method = dynamic_cast<RunningMethod*>(guard);
+    if (method == nullptr) return;
+    if (method->object_ == object) {
+      method->calls_.push_back(Ref<StateBase>::share(*state));
+      return;
+    }
+    guard = method->outer();
+  }
+}
+
+void RunningMethod::check_wait(StateBase& state) {
+  for (const Ref<StateBase>& call : calls_) {
+    if (call.get() != &state) continue;
+    state.cancel();
+    throw InvalidArgument(
+        "a method waits for another method of its own object, which starts only when the first "
+        "returns; use co_await, or call the C++ method directly");
+  }
+}
+
+void create_object(ObjectId object, const ObjectClass& type, std::string_view maker,
+                   MakeObject make, UniqueFunction<void(Result<void>)> done) {
   objects_of(*node_of_this_message())
       .create(object, caller(), type, maker, std::move(make), std::move(done));
 }
@@ -240,7 +280,8 @@ void run_on_object(ObjectId object, std::string_view type, ObjectJob job) {
            context != nullptr ? detail::ContextAccess::call(*context) : nullptr);
 }
 
-std::shared_ptr<Reference> own_object(const std::shared_ptr<LocalNode>& node, std::string_view type,
+std::shared_ptr<Reference> own_object(const std::shared_ptr<LocalNode>& node,
+                                      const ObjectClass& type,
                                       const std::shared_ptr<void>& object) {
   return node->extension<RrefParts>()->references->own(type, object);
 }

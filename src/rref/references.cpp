@@ -92,7 +92,7 @@ std::shared_ptr<Reference> References::to_new_object(std::string_view owner) {
   return make(link, object);
 }
 
-std::shared_ptr<Reference> References::own(std::string_view type,
+std::shared_ptr<Reference> References::own(const ObjectClass& type,
                                            const std::shared_ptr<void>& object) {
   const auto link = link_to(node_.name(), node_.incarnation());
   const std::lock_guard lock(mutex_);

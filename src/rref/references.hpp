@@ -60,7 +60,7 @@ class References : public std::enable_shared_from_this<References> {
 
   [[nodiscard]] std::shared_ptr<Reference> to_new_object(std::string_view owner);
   /// Makes a reference to an object of this process. Throws ShutDown.
-  [[nodiscard]] std::shared_ptr<Reference> own(std::string_view type,
+  [[nodiscard]] std::shared_ptr<Reference> own(const ObjectClass& type,
                                                const std::shared_ptr<void>& object);
   [[nodiscard]] std::shared_ptr<Reference> received(const WireReference& wire);
   /// Called by a reference's destructor.

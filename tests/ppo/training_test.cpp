@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "common/interrupt.hpp"
+#include <batchrpc/base/interrupt.hpp>
 #include "common/passing_folder.hpp"
 #include "games/games.hpp"
 #include "ppo/broken_env.hpp"
@@ -39,7 +39,7 @@ PpoOptions short_options(const std::string& env = "cartpole") {
 }
 
 TrainingReport trained(const PpoOptions& options, std::vector<std::string>* notices = nullptr) {
-  const InterruptFlag interrupts;
+  const batchrpc::InterruptFlag interrupts;
   return train(
       options, interrupts, [](const CurvePoint&) {},
       [&](const std::string& notice) {
@@ -221,7 +221,7 @@ TEST_CASE("A NaN of an environment stops the training with its checkpoint from b
   PpoOptions options = short_options();
   options.checkpoint = folder.string();
   options.checkpoint_every = 1000;
-  const InterruptFlag interrupts;
+  const batchrpc::InterruptFlag interrupts;
   Training training(options, [] { return std::make_unique<BrokenEnv>(); });
   std::uint64_t before = 0;
   const auto progress = [&](const CurvePoint&) { before = training.weights_hash(); };
@@ -244,7 +244,7 @@ TEST_CASE("It is said why nothing is saved when a training fails") {
   PpoOptions options = short_options();
   const bool first = GENERATE(true, false);
   if (first) options.checkpoint = folder.string();
-  const InterruptFlag interrupts;
+  const batchrpc::InterruptFlag interrupts;
   Training training(options, [=] { return std::make_unique<BrokenEnv>(first ? 3 : 20); });
   std::vector<std::string> notices;
   const auto notice = [&](const std::string& text) { notices.push_back(text); };

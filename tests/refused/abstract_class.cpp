@@ -1,4 +1,4 @@
-// objects of an abstract class cannot be created: expose a class that implements it
+// class_is_abstract<Interface>
 #include "batchrpc/batchrpc.hpp"
 
 struct Interface {

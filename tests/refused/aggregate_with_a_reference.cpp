@@ -1,4 +1,4 @@
-// batchrpc: this type cannot be
+// parameter_cannot_be_sent<1, View>
 #include <string>
 
 #include "batchrpc/batchrpc.hpp"

@@ -1,4 +1,4 @@
-// this is no function with one signature
+// it_has_no_single_signature
 #include <functional>
 
 #include "batchrpc/batchrpc.hpp"

@@ -1,4 +1,4 @@
-// the class has no public constructor that takes these types
+// class_has_no_such_constructor<
 #include "batchrpc/batchrpc.hpp"
 
 struct Store {

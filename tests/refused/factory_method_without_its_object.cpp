@@ -1,4 +1,4 @@
-// a method creates an object through the handle of its own object
+// it_is_a_method_of_an_object
 #include "batchrpc/batchrpc.hpp"
 
 struct Table {};

@@ -1,4 +1,4 @@
-// this is no function with one signature
+// it_has_no_single_signature
 #include "batchrpc/batchrpc.hpp"
 
 void refused(const batchrpc::Node& node) {

@@ -1,4 +1,4 @@
-// the method belongs to another class
+// method_of_another_class<
 #include "batchrpc/batchrpc.hpp"
 
 struct Store {};

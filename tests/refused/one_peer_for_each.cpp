@@ -1,4 +1,4 @@
-// takes a range of peers
+// each() takes a range of peers; use peer() for one peer
 #include <string>
 
 #include "batchrpc/batchrpc.hpp"

@@ -1,4 +1,4 @@
-// an exposed function cannot change its caller's arguments
+// parameter_is_a_reference<1, int&>
 #include "batchrpc/batchrpc.hpp"
 
 struct Store {};

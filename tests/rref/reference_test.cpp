@@ -155,7 +155,7 @@ TEST_CASE("an object that a node owns itself lives by its handles as well") {
   object.reset();
   nodes.settle();
   CHECK(Counter::alive == 1);
-  CHECK(handle->local() == watch.lock());
+  CHECK(handle->local().get() == watch.lock());
   handle.reset();
   nodes.settle();
   CHECK(Counter::alive == 0);
@@ -202,7 +202,7 @@ TEST_CASE("handles outlive their node, and may be dropped then") {
   CHECK(far->owner() == "owner");
   CHECK(outcome(far->call<&Counter::add>(1)).code() == ErrorCode::shut_down);
   CHECK(outcome(near->call<&Counter::add>(1)).code() == ErrorCode::shut_down);
-  CHECK_THROWS_AS(near->local(), ShutDown);
+  CHECK_THROWS_AS(near->local().get(), ShutDown);
   far.reset();
   near.reset();
 }

@@ -104,7 +104,7 @@ TEST_CASE("an RRef to a derived class is one to its base classes") {
   CHECK(named.call<&Named::name>().get() == "a square");
   CHECK(square.call<&Square::area>().get() == 9);
   CHECK(nodes.third.name() == "third");
-  nodes.owner.expose("sides", [](const RRef<Shape>& any) { return any.local()->sides(); });
+  nodes.owner.expose("sides", [](const RRef<Shape>& any) { return any.local().get()->sides(); });
   CHECK(nodes.user.call<int(RRef<Shape>)>("owner", "sides", square).get() == 4);
 }
 

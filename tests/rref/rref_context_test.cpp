@@ -62,7 +62,7 @@ TEST_CASE("an object may be of a class template") {
         caller.create<Lines(std::size_t, std::string)>("owner", std::size_t{3}, std::string("x"));
     CHECK(lines.to_here().get() == Lines(3, "x"));
     const RRef<Lines> own = caller.own(std::make_shared<Lines>(2, "y"));
-    CHECK(*own.local() == Lines(2, "y"));
+    CHECK(*own.local().get() == Lines(2, "y"));
   }
   world.run_for(std::chrono::seconds(1));  // the owners learn that the handles are gone
   CHECK(detail::class_name<std::vector<int>>() == "std::vector<int>");

@@ -66,13 +66,9 @@ using objects::Diary;
 using objects::Gauge;
 using objects::Pressure;
 using objects::Refusing;
+using test::message_of;
 using test::ObjectWorld;
 using test::outcome;
-
-template <class T>
-std::string message_of(const Result<T>& result) {
-  return result ? "no error" : describe(result.error());
-}
 
 bool says(const std::string& text, const std::string& part) {
   INFO(text);
@@ -238,7 +234,7 @@ TEST_CASE("an empty handle refuses to be used, and says so") {
   const RRef<Counter> empty;
   CHECK_THROWS_AS(empty.owner(), InvalidArgument);
   CHECK_THROWS_AS(empty.is_owner(), InvalidArgument);
-  CHECK_THROWS_AS(empty.local(), InvalidArgument);
+  CHECK_THROWS_AS(empty.local().get(), InvalidArgument);
   CHECK_THROWS_AS(empty.call<&Counter::add>(1), InvalidArgument);
 }
 

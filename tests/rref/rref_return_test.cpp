@@ -99,7 +99,7 @@ TEST_CASE("R7: an owner that was restarted has no former object itself") {
   test::expose_objects(*owner);
   const auto counter = user.create<Counter>("owner", 1);
   counter.ready().get();
-  CHECK_THROWS_AS(counter.local(), InvalidArgument);
+  CHECK_THROWS_AS(counter.local().get(), InvalidArgument);
   world.kill("owner");
   owner.reset();
   world.network->rejoin("owner");
@@ -109,9 +109,9 @@ TEST_CASE("R7: an owner that was restarted has no former object itself") {
   world.run_for(100ms);
   user.call<void(RRef<Counter>)>("owner", "keep", counter).get();
   CHECK_FALSE(former.is_owner());
-  CHECK_THROWS_AS(former.local(), OwnerLost);
+  CHECK_THROWS_AS(former.local().get(), OwnerLost);
   CHECK(outcome(former.call<&Counter::add>(1)).code() == ErrorCode::owner_lost);
-  CHECK_THROWS_AS(counter.local(), InvalidArgument);
+  CHECK_THROWS_AS(counter.local().get(), InvalidArgument);
 }
 
 TEST_CASE("R7: the users of a node that has ended are told") {

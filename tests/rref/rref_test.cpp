@@ -148,12 +148,12 @@ TEST_CASE("a handle says who owns its object, and gives it there") {
   const RRef<Counter> far = nodes.user.create<Counter>("owner", 5);
   CHECK(far.owner() == "owner");
   CHECK_FALSE(far.is_owner());
-  CHECK_THROWS_AS(far.local(), InvalidArgument);
+  CHECK_THROWS_AS(far.local().get(), InvalidArgument);
 
   const RRef<Counter> near = nodes.user.own(std::make_shared<Counter>(9));
   CHECK(near.owner() == "user");
   CHECK(near.is_owner());
-  CHECK(near.local()->value() == 9);
+  CHECK(near.local().get()->value() == 9);
 }
 
 TEST_CASE("a peer is named by its rank as well") {
@@ -167,15 +167,15 @@ TEST_CASE("a node creates objects on itself as on others") {
   const ObjectWorld nodes;
   const RRef<Counter> counter = nodes.owner.create<Counter>("owner", 5);
   CHECK(counter.is_owner());
-  CHECK_THROWS_AS(counter.local(), NotFound);  // not yet constructed
+  CHECK(counter.local().get()->value() == 5);  // waits for the constructor
   CHECK(counter.call<&Counter::add>(2).get() == 7);
-  CHECK(counter.local()->value() == 7);
+  CHECK(counter.local().get()->value() == 7);
 }
 
 TEST_CASE("a handle that comes to the owner as an argument gives the object itself") {
   const ObjectWorld nodes;
   nodes.owner.expose("peek", [](const RRef<Counter>& counter) {
-    return counter.is_owner() ? counter.local()->value() : -1;
+    return counter.is_owner() ? counter.local().get()->value() : -1;
   });
   const RRef<Counter> counter = nodes.user.create<Counter>("owner", 5);
   CHECK(counter.call<&Counter::add>(2).get() == 7);
@@ -263,7 +263,7 @@ TEST_CASE("a callback may create, call, copy, send and drop handles, and wait fo
       const RRef<Counter> other = nodes.user.create<Counter>("owner", 10);
       CHECK(other.call<&Counter::add>(1).get() == 11);
       CHECK(nodes.user.call<int(RRef<Counter>)>("third", "use", **last).get() == 7);
-      CHECK(nodes.user.own(std::make_shared<Counter>(1)).local()->value() == 1);
+      CHECK(nodes.user.own(std::make_shared<Counter>(1)).local().get()->value() == 1);
       nodes.user.create<Point>("owner", 1, 2).to_here().then([&done](const Point& point) {
         if (point.y() == 2) ++done;
       });

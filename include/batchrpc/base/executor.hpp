@@ -12,6 +12,8 @@ namespace batchrpc {
 using TimePoint = std::chrono::steady_clock::time_point;
 /// A time span in nanoseconds.
 using Duration = std::chrono::steady_clock::duration;
+/// As a time-out: wait for ever.
+inline constexpr Duration kNoTimeout = Duration::max();
 
 /// An object that runs tasks: a node's workers, its loop, or a wrapper written by the program.
 class BATCHRPC_EXPORT Executor {

@@ -26,11 +26,6 @@ namespace batchrpc::detail {
 template <class Handler, class... Stacked>
 decltype(auto) call_handler(Handler& handler, std::tuple<Stacked...>& columns,
                             const BatchInfo& info) {
-  static_assert(std::is_invocable_v<Handler&, Stacked...> ||
-                    std::is_invocable_v<Handler&, Stacked..., const BatchInfo&>,
-                "the handler of a Batcher<R(A, B)> takes all rows at once, with one parameter for "
-                "each argument: (std::vector<A>, std::vector<B>), or at::Tensor where A is "
-                "one (include batchrpc/torch.hpp); a const BatchInfo& may be the last parameter");
   return std::apply(
       [&](auto&&... column) -> decltype(auto) {
         if constexpr (std::is_invocable_v<Handler&, Stacked..., const BatchInfo&>) {
@@ -179,10 +174,6 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
     try {
       using Results = decltype(call_handler(*handler_, std::declval<Columns&>(),
                                             std::declval<const BatchInfo&>()));
-      static_assert(
-          !std::is_void_v<Results>,
-          "the handler of a Batcher<R(...)> must return the results of all rows, such as a "
-          "std::vector<R>; this one returns nothing");
       if constexpr (Unwrapped<std::remove_cvref_t<Results>>::kAsynchronous) {
         const auto arguments = std::make_shared<Arguments>();
         auto future = call_with(*arguments, first, last, again);
@@ -329,8 +320,6 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
   template <class Value>
   void answer(std::size_t first, std::size_t last, std::size_t /*padding*/,
               ForAll<Value>&& result) {
-    static_assert(std::is_convertible_v<Value, R>,
-                  "the result in ForAll must convert to the batcher's result type");
     const R value = static_cast<R>(std::move(result.value));
     complete_all<Call>(batch_, first, last, value, outcome_);
   }
@@ -338,11 +327,6 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
   template <class Results>
   void answer(std::size_t first, std::size_t last, std::size_t padding, Results&& results) {
     using Split = BatchSplit<R, std::remove_cvref_t<Results>>;
-    static_assert(
-        std::is_constructible_v<Split, std::remove_cvref_t<Results>&&>,
-        "the handler of a Batcher<R(...)> must return one of: a std::vector<R>, a "
-        "std::vector<Result<R>>, or an at::Tensor [rows, ...] (include batchrpc/torch.hpp); or a "
-        "ForAll with one result for all rows, or a Future of these");
     std::optional<Split> split;
     try {
       split.emplace(std::forward<Results>(results));

@@ -16,6 +16,7 @@
 #include "batchrpc/batch/batch_statistics.hpp"
 #include "batchrpc/batch/batch_traits.hpp"
 #include "batchrpc/batch/batcher_state.hpp"
+#include "batchrpc/batch/handler_check.hpp"
 #include "batchrpc/batch/reducer.hpp"
 #include "batchrpc/future/future.hpp"
 
@@ -69,7 +70,8 @@ class Batcher<R(Args...)> {
  public:
   /// Throws InvalidArgument if an option is out of range, or does not suit these types.
   template <class Handler>
-  Batcher(BatchOptions options, Handler handler, BatchRules<Args...> rules = {})
+  requires std::is_void_v<detail::WhyNoHandler<Handler, R, Args...>> Batcher(
+      BatchOptions options, Handler handler, BatchRules<Args...> rules = {})
       : state_(std::make_shared<State>()) {
     state_->rules = std::move(rules);
     state_->core = detail::BatchCore::make(std::move(options), work(std::move(handler)));
@@ -80,6 +82,11 @@ class Batcher<R(Args...)> {
                                                              Object object,
                                                              BatchRules<Args...> rules = {})
       : Batcher(std::move(options), std::bind_front(method, std::move(object)), std::move(rules)) {}
+  template <class Handler, class Why = detail::WhyNoHandler<Handler, R, Args...>>
+  requires(!std::is_void_v<Why>)
+      __attribute__((unavailable("a batcher cannot have this handler. `Why` names the mistake "
+                                 "(batchrpc/batch/handler_check.hpp)")))
+      Batcher(BatchOptions options, Handler handler, BatchRules<Args...> rules = {});
 
   /// Queues a row. Its future gets the row's result or the handler's error. If the row never ran,
   /// it fails with Overloaded, InvalidArgument, ShutDown, TimedOut or Cancelled.

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "batchrpc/call/argument_check.hpp"
 #include "batchrpc/call/exposed.hpp"
 #include "batchrpc/call/node_options.hpp"
 #include "batchrpc/call/remote_call.hpp"
@@ -86,6 +85,7 @@ class PendingReply final : public State<R>, public ReplyReceiver {
     if (cancel_when_dropped) this->set_cancelled_when_dropped();
   }
   bool cancel() noexcept override { return call_.cancel(); }
+  [[nodiscard]] StateBase* state() noexcept override { return this; }
 
  private:
   SubmittedCall call_;
@@ -152,7 +152,7 @@ struct SendingOutcome final : ReplyReceiver {
 template <class Submit>
 void send_unheard(const Submit& submit, const FunctionKey& key, Encoder& encoder,
                   OutgoingOptions options = {}) {
-  options.timeout = Duration::max();
+  options.timeout = kNoTimeout;
   options.cancel_when_dropped = false;
   Pending<void> pending = wait_for_reply<void>([](const Reply& /*reply*/) {});
   submit(key, std::move(options), encoder, std::move(pending.handler));
@@ -193,12 +193,11 @@ constexpr FunctionKey key_of() {
   return kKey;
 }
 
-/// Calls a function with these traits by send_call, after the check of the arguments' types.
+/// Calls a function with these traits by send_call.
 template <class Traits, class Submit, class... Args>
 auto call_as(const Submit& submit, const FunctionKey& key, OutgoingOptions&& options,
              Args&&... args) {
   return [&]<class... Params>(const std::tuple<Params...>* /*types*/) {
-    Takes<Params...>::template check<Args...>();
     return send_call<typename Traits::Result, Params...>(submit, key, std::move(options),
                                                          std::forward<Args>(args)...);
   }(static_cast<typename Traits::Arguments*>(nullptr));
@@ -209,7 +208,6 @@ template <class Traits, class Submit, class... Args>
 void notify_as(const Submit& submit, const FunctionKey& key, OutgoingOptions&& options,
                Args&&... args) {
   [&]<class... Params>(const std::tuple<Params...>* /*types*/) {
-    Takes<Params...>::template check<Args...>();
     send_notification<Params...>(submit, key, std::move(options), std::forward<Args>(args)...);
   }(static_cast<typename Traits::Arguments*>(nullptr));
 }

@@ -20,6 +20,9 @@ struct Unwrapped<Future<T>> {
   static constexpr bool kAsynchronous = true;
 };
 
+template <class... T>
+struct Types;
+
 template <class R, class... Params>
 struct Signature {
   using Return = R;
@@ -27,24 +30,18 @@ struct Signature {
   static constexpr bool kAsynchronous = Unwrapped<R>::kAsynchronous;
   /// The types that travel: the parameters without references and cv-qualifiers.
   using Arguments = std::tuple<std::remove_cvref_t<Params>...>;
+  /// The parameters as they are.
+  using Parameters = Types<Params...>;
   /// Whether each parameter accepts a decoded argument. A T& does not.
   static constexpr bool kTakesTemporaries =
       (std::is_convertible_v<std::remove_cvref_t<Params>, Params&&> && ...);
 };
 
-template <class>
-inline constexpr bool kNever = false;
-
 /// The signature of a function, a member function (without its object) or a callable with one call
-/// operator.
+/// operator. Empty for a generic lambda, a callable that is overloaded or binds arguments, and a &&
+/// or volatile method.
 template <class F>
-struct FunctionTraits : Signature<void> {
-  static_assert(kNever<F>,
-                "batchrpc: this is no function with one signature (it is a generic lambda, is "
-                "overloaded, binds arguments, or is a && or volatile method): give it one, "
-                "std::function<int(int)>(f) or a "
-                "lambda whose parameters have types");
-};
+struct FunctionTraits {};
 template <class F>
 requires requires { &F::operator(); }
 struct FunctionTraits<F> : FunctionTraits<decltype(&F::operator())> {};
@@ -86,14 +83,11 @@ struct FunctionTraits<F C::*> : FunctionTraits<F> {
   using Class = C;
 };
 
-/// Checks that a function can be exposed. The compiler's error says in words why not.
+/// Traits that are not empty.
 template <class Traits>
-constexpr bool takes_temporaries() {
-  static_assert(Traits::kTakesTemporaries,
-                "an exposed function cannot change its caller's arguments: take T, const T& or T&& "
-                "instead of T&, and return the new value");
-  return Traits::kTakesTemporaries;
-}
+concept HasSignature = requires {
+  typename Traits::Result;
+};
 
 constexpr bool is_plain_name(std::string_view name) {
   for (const char c : name) {

@@ -180,7 +180,8 @@ struct NodeOptions {
   /// The longest time that joining may take, including the wait for all ranks of a fixed world.
   /// After it, joining fails with JoinFailed, which names the missing ranks.
   Duration join_timeout = std::chrono::seconds(60);
-  /// The timeout of a call without one of its own.
+  /// The timeout of a call, a creation or a wait for a peer without one of its own
+  /// (Node::set_call_timeout).
   Duration call_timeout = std::chrono::seconds(60);
   /// The time that the destructor gives to calls in flight.
   Duration shutdown_timeout = std::chrono::seconds(1);
@@ -251,7 +252,7 @@ struct MetadataEntry {
 /// The options of one call. Trivial members only, so that a temporary is safe in a co_await
 /// expression (docs/getting-started.md).
 struct CallOptions {
-  /// The timeout. Zero: the node's `call_timeout`. Duration::max(): none. A timeout of a second or
+  /// The timeout. Zero: the node's `call_timeout`. kNoTimeout: none. A timeout of a second or
   /// more may end up to 10 ms early. A call that is made in a handler has at most the time that is
   /// left to the handler's call.
   Duration timeout{};

@@ -38,6 +38,7 @@ constexpr FunctionKey function_key(std::string_view name, std::string_view signa
 }
 
 class CallProbe;
+class StateBase;
 
 /// A reply: an error, or a body to decode at kBodyPointer - 1 of the segment. Valid only while the
 /// handler runs.
@@ -80,6 +81,8 @@ class ReplyReceiver {
   virtual void receive(Reply& reply) noexcept = 0;
   /// Learns that the call is submitted. Called at most once, before receive() and under a lock.
   virtual void submitted(SubmittedCall /*call*/, bool /*cancel_when_dropped*/) noexcept {}
+  /// Returns the state of the future that the reply completes; null if there is none.
+  [[nodiscard]] virtual StateBase* state() noexcept { return nullptr; }
 
  protected:
   ~ReplyReceiver() = default;
@@ -117,7 +120,7 @@ using PayloadTarget = UniqueFunction<std::span<std::byte>(std::size_t index, std
 
 /// How a call is made.
 struct OutgoingOptions {
-  Duration timeout{};  ///< zero: the node's default; Duration::max(): none
+  Duration timeout = kNoTimeout;
   bool wants_reply = true;
   bool detached = true;  ///< as in CallOptions, where the default differs
   bool cancel_when_dropped = false;

@@ -31,7 +31,7 @@ struct VectorEnvOptions {
   std::uint64_t seed = 0;
   /// A worker that does not answer a step, or take weights (push_policy()), in this time counts as
   /// lost. max(): no time-out.
-  Duration step_timeout = Duration::max();
+  Duration step_timeout = kNoTimeout;
   /// How long the constructor waits for each worker, and how long a lost worker that is back may
   /// take to make its environments.
   Duration open_timeout = std::chrono::seconds(60);

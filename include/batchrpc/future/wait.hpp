@@ -88,4 +88,35 @@ class BATCHRPC_EXPORT WaitScope {
   std::shared_ptr<WaitContext> previous_;
 };
 
+namespace detail {
+
+class StateBase;
+
+/// Refuses waits of the calling thread that could never end, while it exists. It lives on the
+/// thread's stack.
+class BATCHRPC_EXPORT WaitGuard {
+ public:
+  WaitGuard() noexcept;
+  WaitGuard(const WaitGuard&) = delete;
+  WaitGuard& operator=(const WaitGuard&) = delete;
+
+  /// Asks all guards of the thread whether it may wait for `state`. Throws what they throw.
+  static void check(StateBase& state);
+
+ protected:
+  ~WaitGuard();
+  /// The guard made before this one; null if there is none.
+  [[nodiscard]] WaitGuard* outer() const noexcept { return outer_; }
+  /// The thread's innermost guard; null if there is none.
+  [[nodiscard]] static WaitGuard* innermost() noexcept;
+
+ private:
+  /// Throws if the thread must not wait for `state`.
+  virtual void check_wait(StateBase& state) = 0;
+
+  WaitGuard* const outer_;
+};
+
+}  // namespace detail
+
 }  // namespace batchrpc

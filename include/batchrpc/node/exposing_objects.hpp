@@ -38,38 +38,29 @@ void allow_as(const Node& node) {
 template <class Named, class T, class... Params>
 void expose_creation(const Node& node, const Allow& creators,
                      const std::tuple<Params...>* /*types*/) {
-  static_assert(!std::is_abstract_v<T>,
-                "objects of an abstract class cannot be created: expose a class that implements "
-                "it, with expose_implementation<Interface, T(int)>()");
-  static_assert(
-      std::is_abstract_v<T> || std::is_constructible_v<T, Params...>,
-      "the class has no public constructor that takes these types (as T, const T& or T&&), or no "
-      "public destructor");
-  if constexpr (std::is_constructible_v<T, Params...>) {
-    use_objects(NodeAccess::local(node));
-    const auto make = [](Params... arguments) {
-      return object_of(std::make_shared<T>(std::move(arguments)...));
-    };
-    expose_own(node, create_name<Named>(),
-               Creation<T, decltype(make), Params...>{make, constructor_text<Named>()}, creators);
-  }
+  use_objects(NodeAccess::local(node));
+  const auto make = [](Params... arguments) {
+    return object_of(std::make_shared<T>(std::move(arguments)...));
+  };
+  expose_own(node, create_name<Named>(),
+             Creation<T, decltype(make), Params...>{make, constructor_text<Named>()}, creators);
 }
 
 // Creates an object on the peer, by the function of that name. `maker` is how errors name it.
 template <class... Params, class... Args>
-std::shared_ptr<Reference> create_by(const Node& node, const std::string& name,
-                                     std::string_view maker, PeerRef peer,
-                                     const std::tuple<Params...>* /*types*/, Args&&... args) {
-  Takes<Params...>::template check<Args...>();
-  const std::shared_ptr<NodeCore>& core = NodeAccess::core(node);
-  const std::shared_ptr<LocalNode> local = NodeAccess::local(node);
+std::shared_ptr<Reference> create_by(const Peer& peer, const std::string& name,
+                                     std::string_view maker, const std::tuple<Params...>* /*types*/,
+                                     Args&&... args) {
+  const CallOptions options = options_of_creation(PeerAccess::options(peer));
+  const std::shared_ptr<NodeCore> core = PeerAccess::core(peer);
+  const std::shared_ptr<LocalNode> local = NodeAccess::local(core);
   use_objects(local);
-  auto reference = Reference::to_new_object(local, NodeAccess::name_of(*core, peer));
+  auto reference =
+      Reference::to_new_object(local, NodeAccess::name_of(*core, PeerAccess::ref(peer)));
   using Traits = Signature<void, ObjectId, Params...>;
-  // The object is not part of a call that this thread may be answering.
   call_as<Traits>(SubmitTo{core.get(), PeerRef(reference->owner())}, key_of<Traits>(name),
-                  NodeAccess::outgoing(CallOptions{.detached = true}, core.get()),
-                  reference->object(), std::forward<Args>(args)...)
+                  NodeAccess::outgoing(options, core.get()), reference->object(),
+                  std::forward<Args>(args)...)
       .then([reference, maker](Result<void> created) {
         if (!created) reference->creation_failed(created.error(), maker);
       });
@@ -79,10 +70,8 @@ std::shared_ptr<Reference> create_by(const Node& node, const std::string& name,
 }  // namespace detail
 
 template <class Constructor, class... Bases>
+requires std::is_void_v<detail::WhyNotConstructed<Constructor>>
 void Node::expose_class(const Allow& creators) const {
-  static_assert(std::is_function_v<Constructor>,
-                "name the constructor's parameters, too: expose_class<T(int, std::string)>(), or "
-                "expose_class<T()>() if it has none");
   using Traits = detail::ConstructorTraits<Constructor>;
   using T = typename Traits::Class;
   detail::expose_creation<T, T>(*this, creators, static_cast<typename Traits::Arguments*>(nullptr));
@@ -95,10 +84,8 @@ void Node::expose_class(const Allow& creators) const {
 }
 
 template <class Interface, class Constructor>
+requires std::is_void_v<detail::WhyNotConstructed<Constructor>>
 void Node::expose_implementation(const Allow& creators) const {
-  static_assert(
-      std::is_function_v<Constructor>,
-      "name the constructor's parameters, too: expose_implementation<Interface, T(int)>()");
   using Traits = detail::ConstructorTraits<Constructor>;
   using T = typename Traits::Class;
   detail::expose_creation<Interface, T>(*this, creators,
@@ -107,9 +94,9 @@ void Node::expose_implementation(const Allow& creators) const {
 }
 
 template <auto F>
+requires detail::kExposable<detail::FactoryTraits<F>>
 void Node::expose_factory(const Allow& creators) const {
   using Traits = detail::FunctionTraits<decltype(F)>;
-  static_cast<void>(detail::takes_temporaries<Traits>());
   using T = typename detail::MadeObject<typename Traits::Result>::Class;
   detail::use_objects(detail::NodeAccess::local(*this));
   [this, &creators]<class... Params>(const std::tuple<Params...>* /*types*/) {
@@ -138,8 +125,8 @@ void Node::expose_factory(const Allow& creators) const {
 }
 
 template <auto M>
-requires std::is_member_pointer_v<decltype(M)>
-void Node::expose(std::string_view name) const {
+requires(std::is_member_pointer_v<decltype(M)>&& detail::kExposable<
+         detail::TraitsOf<M>>) void Node::expose(std::string_view name) const {
   using Traits = detail::FunctionTraits<decltype(M)>;
   using T = std::remove_const_t<typename Traits::Class>;
   detail::use_objects(detail::NodeAccess::local(*this));
@@ -149,7 +136,7 @@ void Node::expose(std::string_view name) const {
       detail::expose_own(*this, detail::method_name(name),
                          detail::BatchedMethod<M, T, R, Params...>{
                              detail::NodeAccess::host(*this, std::string(name))});
-    } else if constexpr (detail::takes_temporaries<Traits>()) {
+    } else {
       const auto method = [](detail::ObjectId object, Params... arguments) -> Future<R> {
         return detail::call_object<R, T>(object,
                                          [... arguments = std::move(arguments)](T& self) mutable {
@@ -162,12 +149,13 @@ void Node::expose(std::string_view name) const {
 }
 
 template <class Constructor, class... Args>
-RRef<typename detail::ConstructorTraits<Constructor>::Class> Node::create(PeerRef peer,
-                                                                          Args&&... args) const {
+requires detail::kCreates<Constructor, Args...>
+    RRef<typename detail::ConstructorTraits<Constructor>::Class> Peer::create(Args&&... args)
+const {
   using T = typename detail::ConstructorTraits<Constructor>::Class;
   const auto create_with = [&]<class Arguments>(const Arguments* types) {
     return RRef<T>(detail::create_by(*this, detail::create_name<T>(), detail::constructor_text<T>(),
-                                     peer, types, std::forward<Args>(args)...));
+                                     types, std::forward<Args>(args)...));
   };
   if constexpr (std::is_function_v<Constructor>) {
     using Arguments = typename detail::ConstructorTraits<Constructor>::Arguments;
@@ -178,14 +166,12 @@ RRef<typename detail::ConstructorTraits<Constructor>::Class> Node::create(PeerRe
 }
 
 template <auto F, class... Args>
-auto Node::create(PeerRef peer, Args&&... args) const {
-  static_assert(!std::is_member_function_pointer_v<decltype(F)>,
-                "a method creates an object through the handle of its own object: "
-                "handle.create<&T::method>(...)");
+requires detail::kFits < detail::FunctionFactoryTraits<F>,
+void, Args... > auto Peer::create(Args&&... args) const {
   using Traits = detail::FunctionTraits<decltype(F)>;
   using T = typename detail::MadeObject<typename Traits::Result>::Class;
   return RRef<T>(detail::create_by(*this, detail::factory_name<F>(), detail::function_name<F>(),
-                                   peer, static_cast<typename Traits::Arguments*>(nullptr),
+                                   static_cast<typename Traits::Arguments*>(nullptr),
                                    std::forward<Args>(args)...));
 }
 
@@ -194,7 +180,7 @@ RRef<T> Node::own(std::shared_ptr<T> object) const {
   if (!object) throw InvalidArgument("own(): the pointer to the object is null");
   const std::shared_ptr<LocalNode> local = detail::NodeAccess::local(*this);
   detail::use_objects(local);
-  return RRef<T>(detail::own_object(local, detail::class_name<T>(), object));
+  return RRef<T>(detail::own_object(local, detail::object_class<T>(), object));
 }
 
 }  // namespace batchrpc

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "batchrpc/call/argument_check.hpp"
 #include "batchrpc/call/caller.hpp"
 #include "batchrpc/call/exposed.hpp"
+#include "batchrpc/call/mistake.hpp"
 #include "batchrpc/call/node_options.hpp"
 #include "batchrpc/call/peer_ref.hpp"
 #include "batchrpc/future/future.hpp"
@@ -21,21 +21,7 @@
 
 namespace batchrpc {
 
-template <class T>
-class RRef;
-
 namespace detail {
-
-/// The class, and the parameters, of a constructor T(Params...), or of a class alone.
-template <class T>
-struct ConstructorTraits {
-  using Class = T;
-};
-template <class T, class... Params>
-struct ConstructorTraits<T(Params...)> {
-  using Class = T;
-  using Arguments = std::tuple<std::remove_cvref_t<Params>...>;
-};
 
 template <class Object>
 struct IsSharedPointer : std::false_type {};
@@ -97,17 +83,28 @@ class BATCHRPC_EXPORT Node {
   /// function's result. If the result is a view, the future holds a copy: a std::string for a
   /// std::string_view, a std::vector<T> for a std::span<const T>.
   template <auto F, class... Args>
-  auto call(PeerRef peer, Args&&... args) const {
+  requires detail::kFits < detail::TraitsOf<F>,
+  void, Args... > auto call(PeerRef peer, Args&&... args) const {
     return call_as<detail::FunctionTraits<decltype(F)>>(detail::key_of<F>(), peer,
                                                         std::forward<Args>(args)...);
   }
   /// Calls a function by name: `node.call<int(int, int)>("worker1", "add", 1, 2)`.
   template <class Function, class... Args>
-  requires std::is_function_v<Function>
-  auto call(PeerRef peer, std::string_view function, Args&&... args) const {
+  requires std::is_function_v<Function> && detail::kFits < detail::FunctionTraits<Function>,
+  void, Args... > auto call(PeerRef peer, std::string_view function, Args&&... args) const {
     using Traits = detail::FunctionTraits<Function>;
     return call_as<Traits>(detail::key_of<Traits>(function), peer, std::forward<Args>(args)...);
   }
+  template <auto F, class... Args,
+            class Why = detail::WhyNotCalled<detail::TraitsOf<F>, void, Args...>>
+  requires(!std::is_void_v<Why>) BATCHRPC_NO_CALL detail::Refused call(PeerRef peer, Args&&... args)
+  const;
+  template <class Function, class... Args,
+            class Why = detail::WhyNotCalled<detail::FunctionTraits<Function>, void, Args...>>
+  requires std::is_function_v<Function> &&(!std::is_void_v<Why>)BATCHRPC_NO_CALL detail::Refused
+      call(PeerRef peer, std::string_view function, Args&&... args) const;
+  template <class... Args>
+  BATCHRPC_NAME_THE_FUNCTION detail::Refused call(Args&&... args) const;
 
   /// Returns a handle of a peer, for calls with options, notifications and waits for credit:
   /// `node.peer("worker1").with({.timeout = 2s}).call<&add>(1, 2)`. Does not check that there is
@@ -117,14 +114,23 @@ class BATCHRPC_EXPORT Node {
   /// `node.each({"worker1", "worker2"}).call<&train>(epoch)`. Takes a range of names, ranks or
   /// PeerInfos (such as peers(), which includes lost peers).
   template <class Range = std::initializer_list<PeerRef>>
-  [[nodiscard]] Peers each(const Range& peers) const {
-    static_assert(!std::is_convertible_v<const Range&, PeerRef>,
-                  "each() takes a range of peers; use peer() for one peer");
+  requires(!std::is_convertible_v<const Range&, PeerRef>) [[nodiscard]] Peers
+      each(const Range& peers) const {
     Peers all = no_peers();
     for (const auto& peer : peers)
       all.peers_.emplace_back(PeerRef(peer));
     return all;
   }
+  template <class One>
+  requires std::is_convertible_v<const One&, PeerRef>
+  __attribute__((unavailable("each() takes a range of peers; use peer() for one peer"))) Peers each(
+      const One& peer) const;
+
+  /// Returns the timeout of calls without one of their own: NodeOptions::call_timeout, or what was
+  /// set last.
+  [[nodiscard]] Duration call_timeout() const;
+  /// Sets it for later calls. Throws InvalidArgument unless it is positive.
+  void set_call_timeout(Duration timeout) const;
 
   // --- exposing
 
@@ -135,19 +141,24 @@ class BATCHRPC_EXPORT Node {
   /// Lets peers call the function `F` under its qualified name. Throws InvalidArgument if the name
   /// is taken.
   template <auto F>
-  requires(!std::is_member_pointer_v<decltype(F)>) void expose(
-      const ExposeOptions& options = {}) const {
+  requires(!std::is_member_pointer_v<decltype(F)> &&
+           detail::kExposable<detail::TraitsOf<F>>) void expose(const ExposeOptions& options = {})
+      const {
     expose(std::string(detail::function_name<F>()), F, options);
   }
+  template <auto F, class Why = detail::WhyNotExposed<detail::TraitsOf<F>>>
+  requires(!std::is_member_pointer_v<decltype(F)> && !std::is_void_v<Why>) BATCHRPC_NOT_EXPOSABLE
+      void expose(const ExposeOptions& options = {}) const;
 
   /// Lets peers call the method `M` of one object. The node shares an object that is given as a
   /// std::shared_ptr until unexpose(), or its own end, and until calls in flight have finished. An
   /// object that is given as an lvalue must outlive the node.
   template <auto M, class Object>
   requires(std::is_member_function_pointer_v<decltype(M)> &&
-           !std::is_convertible_v<Object, std::string_view>) void expose(Object&& object,
-                                                                         const ExposeOptions&
-                                                                             options = {}) const {
+           !std::is_convertible_v<Object, std::string_view> &&
+           detail::kExposable<detail::TraitsOf<M>>) void expose(Object&& object,
+                                                                const ExposeOptions& options = {})
+      const {
     using Class = std::remove_reference_t<Object>;
     if constexpr (detail::IsSharedPointer<std::remove_cv_t<Class>>::value) {
       expose_method<M>(std::shared_ptr(std::forward<Object>(object)), options);
@@ -162,6 +173,7 @@ class BATCHRPC_EXPORT Node {
   /// Lets peers call a callable by a name. It has one call operator, which may run on several
   /// threads at once. A Batcher is such a callable; it then uses this node's workers and clock.
   template <class Callable>
+  requires detail::kExposable<detail::FunctionTraits<Callable>>
   void expose(std::string name, Callable callable, const ExposeOptions& options = {}) const {
     using Traits = detail::FunctionTraits<Callable>;
     ExposeOptions how = options;
@@ -171,11 +183,12 @@ class BATCHRPC_EXPORT Node {
           callable, detail::NodeAccess::host(*this, name, std::exchange(how.exclusive, nullptr)));
       how.short_handler = true;
     }
-    if constexpr (detail::takes_temporaries<Traits>()) {
-      expose_function(std::make_shared<detail::TypedFunction<Callable, Traits>>(
-          std::move(name), std::move(callable), std::move(how)));
-    }
+    expose_function(std::make_shared<detail::TypedFunction<Callable, Traits>>(
+        std::move(name), std::move(callable), std::move(how)));
   }
+  template <class Callable, class Why = detail::WhyNotExposed<detail::FunctionTraits<Callable>>>
+  requires(!std::is_void_v<Why>) BATCHRPC_NOT_EXPOSABLE
+      void expose(std::string name, Callable callable, const ExposeOptions& options = {}) const;
 
   /// Removes everything that is exposed under that name: a function, a factory, a method of objects
   /// behind RRefs, and a class, as exposed_functions() lists them. Later calls fail with NotFound.
@@ -201,19 +214,31 @@ class BATCHRPC_EXPORT Node {
   /// `creators`: the nodes that may create objects; the same for the two functions below. Whoever
   /// has a handle may call the methods.
   template <class Constructor, class... Bases>
+  requires std::is_void_v<detail::WhyNotConstructed<Constructor>>
   void expose_class(const Allow& creators = {}) const;
+  template <class Constructor, class... Bases, class Why = detail::WhyNotConstructed<Constructor>>
+  requires(!std::is_void_v<Why>) BATCHRPC_NO_CLASS
+      void expose_class(const Allow& creators = {}) const;
   /// Lets peers create an `Interface`, and know no more than that: `T(Params...)` is the class and
   /// the constructor that they get. An interface has one implementation. The rest is as for
   /// expose_class.
   template <class Interface, class Constructor>
+  requires std::is_void_v<detail::WhyNotConstructed<Constructor>>
   void expose_implementation(const Allow& creators = {}) const;
+  template <class Interface, class Constructor, class Why = detail::WhyNotConstructed<Constructor>>
+  requires(!std::is_void_v<Why>) BATCHRPC_NO_CLASS
+      void expose_implementation(const Allow& creators = {}) const;
   /// Lets peers create objects by a function, or by a method of an object behind an RRef. It
   /// returns the object, a shared_ptr or unique_ptr to it, or a Future of these:
   /// `node.create<&open_store>(peer, path)`, `store.create<&Store::table>(name)`. To expose it
   /// again changes nothing. If creating the parent object failed, the creation fails with the same
   /// error. A null pointer is a failure, too. Throws ShutDown.
   template <auto F>
+  requires detail::kExposable<detail::FactoryTraits<F>>
   void expose_factory(const Allow& creators = {}) const;
+  template <auto F, class Why = detail::WhyNotExposed<detail::FactoryTraits<F>>>
+  requires(!std::is_void_v<Why>) BATCHRPC_NOT_EXPOSABLE
+      void expose_factory(const Allow& creators = {}) const;
 
   /// Lets peers call the method `M` of objects that they refer to by an RRef. `name` is for callers
   /// in other programs, `handle.call<int(int)>("add", 1)`; its default is the qualified name. To
@@ -223,8 +248,13 @@ class BATCHRPC_EXPORT Node {
   /// `handle.call<&ParameterServer::update>(gradients)`, and the object lives until they are
   /// answered.
   template <auto M>
-  requires std::is_member_pointer_v<decltype(M)>
-  void expose(std::string_view name = detail::function_name<M>()) const;
+  requires(std::is_member_pointer_v<decltype(M)>&& detail::kExposable<
+           detail::TraitsOf<M>>) void expose(std::string_view name =
+                                                 detail::function_name<M>()) const;
+  // Of both forms with a method.
+  template <auto M, class... Rest, class Why = detail::WhyNotExposed<detail::TraitsOf<M>>>
+  requires(std::is_member_pointer_v<decltype(M)> && !std::is_void_v<Why>) BATCHRPC_NOT_EXPOSABLE
+      void expose(Rest&&... rest) const;
 
   /// Creates an object on a peer that has exposed its class. Returns at once; methods may be called
   /// on the handle at once. `node.create<ParameterServer(Config)>(peer, path)` names the
@@ -235,12 +265,31 @@ class BATCHRPC_EXPORT Node {
   /// or the decoding of an argument, threw), NotFound (the class is not exposed, or the peer not
   /// known), BadSignature (another constructor is exposed), PeerLost, NotSent or TimedOut. Throws
   /// ShutDown, NotFound for a rank that no node has, and what encoding the arguments throws.
+  ///
+  /// A creation that takes longer than its timeout (`node.peer(peer).with({.timeout = 10min})`, or
+  /// the node's) has failed for this node: from then on calls on its handles fail with TimedOut. If
+  /// the constructor still ends, the object lives until its last handle is gone.
   template <class Constructor, class... Args>
-  RRef<typename detail::ConstructorTraits<Constructor>::Class> create(PeerRef peer,
-                                                                      Args&&... args) const;
+  requires detail::kCreates<Constructor, Args...>
+  auto create(PeerRef peer, Args&&... args) const {
+    return this->peer(peer).template create<Constructor>(std::forward<Args>(args)...);
+  }
   /// The same by a function that the peer has exposed with expose_factory.
   template <auto F, class... Args>
-  auto create(PeerRef peer, Args&&... args) const;
+  requires detail::kFits < detail::FunctionFactoryTraits<F>,
+  void, Args... > auto create(PeerRef peer, Args&&... args) const {
+    return this->peer(peer).template create<F>(std::forward<Args>(args)...);
+  }
+  template <class Constructor, class... Args,
+            class Why = detail::WhyNotCreated<Constructor, Args...>>
+  requires(!std::is_void_v<Why>) BATCHRPC_NO_CALL detail::Refused
+      create(PeerRef peer, Args&&... args)
+  const;
+  template <auto F, class... Args,
+            class Why = detail::WhyNotCalled<detail::FunctionFactoryTraits<F>, void, Args...>>
+  requires(!std::is_void_v<Why>) BATCHRPC_NO_CALL detail::Refused
+      create(PeerRef peer, Args&&... args)
+  const;
 
   /// Returns a handle to an object of this process. Call it once per object: methods by handles of
   /// two calls may run at the same time. Throws InvalidArgument for a null pointer, and ShutDown.
@@ -254,9 +303,8 @@ class BATCHRPC_EXPORT Node {
   /// Returns a future that is ready when a peer of that name has joined and is not
   /// PeerState::lost; at once for the node's own name. If only this node has lost the peer, the
   /// wait keeps trying to connect to it. A peer that was restarted is there when it has joined
-  /// again. Fails with TimedOut.
-  [[nodiscard]] Future<PeerInfo> wait_for_peer(std::string name,
-                                               Duration timeout = std::chrono::seconds(60)) const;
+  /// again. Fails with TimedOut. The timeout is as in CallOptions.
+  [[nodiscard]] Future<PeerInfo> wait_for_peer(std::string name, Duration timeout = {}) const;
   /// Calls `handler` at every change from now on, on the thread that noticed the change. It must
   /// not block. It stays until the node ends, or until the subscription is cancelled.
   MembershipSubscription on_membership(std::function<void(const MembershipChange&)> handler) const;
@@ -303,7 +351,7 @@ class BATCHRPC_EXPORT Node {
   /// Returns why the wait ended early, and what shutdown(NodeOptions::shutdown_timeout) returns,
   /// which takes that time more. Throws what shutdown() throws, and InvalidArgument while another
   /// call of it waits.
-  std::vector<std::string> shutdown_together(Duration timeout = Duration::max());
+  std::vector<std::string> shutdown_together(Duration timeout = kNoTimeout);
 
   /// Returns the executor that runs handlers, for `then(executor, f)` and batchers.
   [[nodiscard]] std::shared_ptr<Executor> workers() const;
@@ -332,11 +380,8 @@ class BATCHRPC_EXPORT Node {
     const auto bound = [object = std::move(object)]<class... A>(A&&... args) {
       return ((*object).*M)(std::forward<A>(args)...);
     };
-    if constexpr (detail::takes_temporaries<Traits>()) {
-      expose_function(
-          std::make_shared<detail::TypedFunction<std::decay_t<decltype(bound)>, Traits>>(
-              std::string(detail::function_name<M>()), bound, options));
-    }
+    expose_function(std::make_shared<detail::TypedFunction<std::decay_t<decltype(bound)>, Traits>>(
+        std::string(detail::function_name<M>()), bound, options));
   }
 
   void expose_function(std::shared_ptr<detail::ExposedFunction> function) const;

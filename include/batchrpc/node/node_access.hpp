@@ -22,8 +22,10 @@ class FunctionFamily;
 struct BATCHRPC_EXPORT NodeAccess {
   /// Returns the implementation. Throws InvalidArgument for a moved-from node.
   [[nodiscard]] static const std::shared_ptr<NodeCore>& core(const Node& node);
-  /// Returns it as the layers below `node` know it. Throws the same.
+  /// Returns it as the layers below `node` know it. Throws the same, and ShutDown for a null
+  /// `core`, which stands for a node that has ended.
   [[nodiscard]] static std::shared_ptr<LocalNode> local(const Node& node);
+  [[nodiscard]] static std::shared_ptr<LocalNode> local(const std::shared_ptr<NodeCore>& core);
   /// Returns a handle whose destruction does not end the node.
   [[nodiscard]] static std::shared_ptr<const Node> handle(std::shared_ptr<NodeCore> core);
 

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "batchrpc/base/export.hpp"
+#include "batchrpc/call/argument_check.hpp"
+#include "batchrpc/call/call_forms.hpp"
 #include "batchrpc/call/caller.hpp"
 #include "batchrpc/call/kept_options.hpp"
 #include "batchrpc/call/node_options.hpp"
@@ -19,9 +21,39 @@
 
 namespace batchrpc {
 
+template <class T>
+class RRef;
+
 namespace detail {
 
 struct PeerAccess;
+
+/// The class, and the parameters, of a constructor T(Params...), or of a class alone.
+template <class T>
+struct ConstructorTraits {
+  using Class = T;
+};
+template <class T, class... Params>
+struct ConstructorTraits<T(Params...)> {
+  using Class = T;
+  using Arguments = std::tuple<std::remove_cvref_t<Params>...>;
+};
+
+// The traits of the function that creates an object by this constructor, or by one that takes the
+// arguments as they are.
+template <class Constructor, class... Args>
+struct CreatorOf {
+  using Traits = Signature<void, std::decay_t<Args>...>;
+};
+template <class T, class... Params, class... Args>
+struct CreatorOf<T(Params...), Args...> {
+  using Traits = Signature<void, Params...>;
+};
+template <class Constructor, class... Args>
+inline constexpr bool kCreates =
+    kFits<typename CreatorOf<Constructor, Args...>::Traits, void, Args...>;
+template <class Constructor, class... Args>
+using WhyNotCreated = WhyNotCalled<typename CreatorOf<Constructor, Args...>::Traits, void, Args...>;
 
 /// A peer's name or rank, with the text that a PeerRef only refers to.
 struct OwnedPeerRef {
@@ -45,7 +77,10 @@ struct OwnedPeerRef {
 /// is reached by the same handle. It does not keep the node alive: after the node's end, calls fail
 /// with ShutDown. It stays valid when the node is moved. Copies are independent. All functions are
 /// const and thread-safe; only assignment is not.
-class BATCHRPC_EXPORT Peer {
+///
+/// notify() sends a call whose result nobody waits for. Of the options, `detached`, `metadata`,
+/// `inherit_metadata` and `trace` apply to it.
+class BATCHRPC_EXPORT Peer : public detail::CallForms<Peer>, public detail::NotifyForms<Peer> {
  public:
   /// Returns a handle of the same peer with these options, in place of those before. Copies what
   /// CallOptions::metadata refers to.
@@ -55,35 +90,26 @@ class BATCHRPC_EXPORT Peer {
     return other;
   }
 
-  /// Calls a function that the peer has exposed with expose<F>(), as Node::call does.
+  /// Creates an object on the peer, as Node::create does. Of the options, `timeout`, `metadata`,
+  /// `inherit_metadata` and `trace` apply. A creation cannot be retried: throws InvalidArgument if
+  /// `retry` asks for it. Defined in batchrpc/node/exposing_objects.hpp.
+  /// @{
+  template <class Constructor, class... Args>
+  requires detail::kCreates<Constructor, Args...>
+      RRef<typename detail::ConstructorTraits<Constructor>::Class> create(Args&&... args)
+  const;
   template <auto F, class... Args>
-  auto call(Args&&... args) const {
-    return call_as<detail::FunctionTraits<decltype(F)>>(detail::key_of<F>(),
-                                                        std::forward<Args>(args)...);
-  }
-  /// Calls a function by name: `worker.call<int(int, int)>("add", 1, 2)`.
-  template <class Function, class... Args>
-  requires std::is_function_v<Function>
-  auto call(std::string_view function, Args&&... args) const {
-    using Traits = detail::FunctionTraits<Function>;
-    return call_as<Traits>(detail::key_of<Traits>(function), std::forward<Args>(args)...);
-  }
-
-  /// Sends a call whose result nobody waits for. It runs at most once, and nothing reports whether
-  /// it ran. Throws the errors that occur before it is queued. Of the options, `detached`,
-  /// `metadata`, `inherit_metadata` and `trace` apply.
-  template <auto F, class... Args>
-  void notify(Args&&... args) const {
-    notify_as<detail::FunctionTraits<decltype(F)>>(detail::key_of<F>(),
-                                                   std::forward<Args>(args)...);
-  }
-  /// The same by name.
-  template <class Function, class... Args>
-  requires std::is_function_v<Function>
-  void notify(std::string_view function, Args&&... args) const {
-    using Traits = detail::FunctionTraits<Function>;
-    notify_as<Traits>(detail::key_of<Traits>(function), std::forward<Args>(args)...);
-  }
+  requires detail::kFits < detail::FunctionFactoryTraits<F>,
+  void, Args... > auto create(Args&&... args) const;
+  /// @}
+  template <class Constructor, class... Args,
+            class Why = detail::WhyNotCreated<Constructor, Args...>>
+  requires(!std::is_void_v<Why>) BATCHRPC_NO_CALL detail::Refused create(Args&&... args)
+  const;
+  template <auto F, class... Args,
+            class Why = detail::WhyNotCalled<detail::FunctionFactoryTraits<F>, void, Args...>>
+  requires(!std::is_void_v<Why>) BATCHRPC_NO_CALL detail::Refused create(Args&&... args)
+  const;
 
   /// Returns a future that is ready when the peer would accept a call with `bytes` bytes of
   /// arguments, payloads included, rather than refuse it with Overloaded
@@ -100,8 +126,31 @@ class BATCHRPC_EXPORT Peer {
  private:
   friend class Node;
   friend struct detail::PeerAccess;
+  friend class detail::CallForms<Peer>;
+  friend class detail::NotifyForms<Peer>;
 
   Peer(std::weak_ptr<NodeCore> core, PeerRef peer) : core_(std::move(core)), peer_(peer) {}
+
+  template <auto F, class... Args>
+  auto call_function(Args&&... args) const {
+    return call_as<detail::FunctionTraits<decltype(F)>>(detail::key_of<F>(),
+                                                        std::forward<Args>(args)...);
+  }
+  template <class Function, class... Args>
+  auto call_named(std::string_view function, Args&&... args) const {
+    using Traits = detail::FunctionTraits<Function>;
+    return call_as<Traits>(detail::key_of<Traits>(function), std::forward<Args>(args)...);
+  }
+  template <auto F, class... Args>
+  void notify_function(Args&&... args) const {
+    notify_as<detail::FunctionTraits<decltype(F)>>(detail::key_of<F>(),
+                                                   std::forward<Args>(args)...);
+  }
+  template <class Function, class... Args>
+  void notify_named(std::string_view function, Args&&... args) const {
+    using Traits = detail::FunctionTraits<Function>;
+    notify_as<Traits>(detail::key_of<Traits>(function), std::forward<Args>(args)...);
+  }
 
   template <class Traits, class... Args>
   auto call_as(const detail::FunctionKey& function, Args&&... args) const {
@@ -131,7 +180,10 @@ class BATCHRPC_EXPORT Peer {
 /// Peer says of its lifetime and of threads holds here, too.
 ///
 ///     std::vector<batchrpc::Future<float>> losses = node.each(workers).call<&train>(epoch);
-class BATCHRPC_EXPORT Peers {
+///
+/// The arguments are encoded once. A call returns one future per peer, in the order of the peers.
+/// An error of one peer is in its future alone.
+class BATCHRPC_EXPORT Peers : public detail::CallForms<Peers> {
  public:
   /// Returns a handle of the same peers with these options, as Peer::with does. A timeout holds for
   /// each of the calls.
@@ -141,24 +193,21 @@ class BATCHRPC_EXPORT Peers {
     return other;
   }
 
-  /// Calls one function on all the peers. The arguments are encoded once. Returns one future per
-  /// peer, in the order of the peers. An error of one peer is in its future alone.
+ private:
+  friend class Node;
+  friend class detail::CallForms<Peers>;
+
+  explicit Peers(std::weak_ptr<NodeCore> core) : core_(std::move(core)) {}
+
   template <auto F, class... Args>
-  auto call(const Args&... args) const {
+  auto call_function(const Args&... args) const {
     return call_as<detail::FunctionTraits<decltype(F)>>(detail::key_of<F>(), args...);
   }
-  /// The same by name.
   template <class Function, class... Args>
-  requires std::is_function_v<Function>
-  auto call(std::string_view function, const Args&... args) const {
+  auto call_named(std::string_view function, const Args&... args) const {
     using Traits = detail::FunctionTraits<Function>;
     return call_as<Traits>(detail::key_of<Traits>(function), args...);
   }
-
- private:
-  friend class Node;
-
-  explicit Peers(std::weak_ptr<NodeCore> core) : core_(std::move(core)) {}
 
   template <class Traits, class... Args>
   auto call_as(const detail::FunctionKey& function, const Args&... args) const {

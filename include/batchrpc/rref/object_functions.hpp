@@ -18,6 +18,18 @@
 
 /// Functions that an owner exposes for objects behind RRefs: how they are created, and how their
 /// methods run.
+namespace batchrpc {
+
+/// How many methods of one object of the class T run at once. Calls start in order all the same. To
+/// let more of them run, say so after the class, before it is exposed:
+///
+///     template <>
+///     inline constexpr std::size_t batchrpc::methods_at_once<ReplayBuffer> = 4;
+template <class T>
+inline constexpr std::size_t methods_at_once = 1;
+
+}  // namespace batchrpc
+
 namespace batchrpc::detail {
 
 // Works as printed_name does for functions.
@@ -65,6 +77,12 @@ constexpr std::string_view class_name() {
                 "any function and anonymous namespace, whose template arguments are classes or "
                 "numbers");
   return {ClassName<T>::kText.letters.data(), ClassName<T>::kText.size};
+}
+
+template <class T>
+constexpr ObjectClass object_class() {
+  static_assert(methods_at_once<T> >= 1, "at least one method of an object runs at once");
+  return {class_name<T>(), methods_at_once<T>};
 }
 
 template <class T>
@@ -140,7 +158,7 @@ struct Creation {
     Future<void> future = promise.get_future();
     const CallContext* const context = CallContext::current();
     create_object(
-        object, class_name<T>(), maker,
+        object, object_class<T>(), maker,
         [make = make, context = context != nullptr ? *context : CallContext(),
          ... arguments = std::move(arguments)]() mutable {
           const ContextScope scope(context);
@@ -183,7 +201,7 @@ Future<R> call_object(ObjectId id, Method method) {
   Future<R> future = promise.get_future();
   const CallContext* context = CallContext::current();
   run_on_object(id, class_name<T>(),
-                [promise = std::move(promise), method = std::move(method),
+                [id, promise = std::move(promise), method = std::move(method),
                  context = context != nullptr ? *context : CallContext()](
                     Result<std::shared_ptr<void>> object) mutable {
                   if (!object) {
@@ -197,6 +215,8 @@ Future<R> call_object(ObjectId id, Method method) {
                   try {
                     const auto self = std::static_pointer_cast<T>(object.value());
                     std::optional<ContextScope> scope(context);
+                    std::optional<RunningMethod> running_method;
+                    if constexpr (methods_at_once<T> == 1) running_method.emplace(id);
                     if constexpr (std::is_void_v<decltype(method(*self))>) {
                       method(*self);
                       promise.set_value();
@@ -205,6 +225,7 @@ Future<R> call_object(ObjectId id, Method method) {
                       // may refer to them.
                       auto running = std::make_unique<Method>(std::move(method));
                       Future<R> pending = (*running)(*self);
+                      running_method.reset();
                       scope.reset();
                       if (!pending.valid())
                         throw InvalidArgument("the method returned an empty future");

@@ -4,12 +4,15 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "batchrpc/base/export.hpp"
 #include "batchrpc/base/function.hpp"
+#include "batchrpc/base/ref.hpp"
 #include "batchrpc/base/small_mutex.hpp"
 #include "batchrpc/call/remote_call.hpp"
 #include "batchrpc/future/future.hpp"
+#include "batchrpc/future/wait.hpp"
 #include "batchrpc/rref/object_id.hpp"
 #include "batchrpc/rref/object_names.hpp"
 
@@ -61,9 +64,9 @@ class BATCHRPC_EXPORT Reference : public std::enable_shared_from_this<Reference>
   /// Returns the name of the node that owns the object.
   [[nodiscard]] const std::string& owner() const noexcept;
   [[nodiscard]] bool is_owner() const noexcept;
-  /// On the owner, returns the object as a `type` once it is constructed. Throws the constructor's
-  /// error; NotFound before the object is constructed; OwnerLost if it belonged to an earlier
-  /// incarnation of this node; InvalidArgument on other nodes.
+  /// On the owner, returns the object as a `type`; null if it is not constructed yet. Throws the
+  /// constructor's error; OwnerLost if the object belonged to an earlier incarnation of this node;
+  /// ShutDown after the node's end; InvalidArgument on other nodes.
   [[nodiscard]] std::shared_ptr<void> local(std::string_view type) const;
 
   /// Calls the owner. Fails at once if the object no longer exists or will never exist.
@@ -83,6 +86,10 @@ class BATCHRPC_EXPORT Reference : public std::enable_shared_from_this<Reference>
   std::exception_ptr failed_;
 };
 
+/// Returns the options of a call that creates an object. The object is not part of a call that the
+/// calling thread may be answering. Throws InvalidArgument if the options ask for retries.
+[[nodiscard]] BATCHRPC_EXPORT CallOptions options_of_creation(const CallOptions& options);
+
 /// A job that runs on an object. It gets the object, or an error in its place. Must not throw.
 using ObjectJob = UniqueFunction<void(Result<std::shared_ptr<void>>)>;
 /// Creates an object.
@@ -90,12 +97,35 @@ using MakeObject = UniqueFunction<Future<std::shared_ptr<void>>()>;
 /// Converts an object to one of its base classes.
 using Upcast = std::shared_ptr<void> (*)(const std::shared_ptr<void>&);
 
+/// A class of objects: its name on the wire, and how many methods of one object run at once.
+struct ObjectClass {
+  std::string_view name;
+  std::size_t methods_at_once;
+};
+
+/// A method that the calling thread runs on an object whose other methods wait for it. A wait for
+/// one of these is refused. Lives on the thread's stack until the method returns.
+class BATCHRPC_EXPORT RunningMethod final : public WaitGuard {
+ public:
+  explicit RunningMethod(const ObjectId& object) noexcept : object_(object) {}
+  ~RunningMethod() = default;
+  /// A call of the object's node was made by this thread. Remembers it if it is of an object whose
+  /// method this thread runs. Null: there is no future.
+  static void called(const ObjectId& object, StateBase* state);
+
+ private:
+  void check_wait(StateBase& state) override;
+
+  const ObjectId object_;
+  std::vector<Ref<StateBase>> calls_{};  // of the object itself
+};
+
 /// Creates an object that this node owns. The object has a queue of its own: its creation and the
-/// calls of its methods run one at a time on the workers, in the order in which they were read. For
-/// one peer that is the order of sending, whatever their size. `type` is the class's name on the
-/// wire. `maker` is the function or constructor as errors name it, and must live for ever. `done`
-/// is called when the object exists, or when its creation failed.
-BATCHRPC_EXPORT void create_object(ObjectId object, std::string_view type, std::string_view maker,
+/// calls of its methods start on the workers in the order in which they were read: for one peer,
+/// the order of sending, whatever their size. `maker` is the function or constructor as errors name
+/// it, and must live for ever. `done` is called when the object exists, or when its creation
+/// failed.
+BATCHRPC_EXPORT void create_object(ObjectId object, const ObjectClass& type, std::string_view maker,
                                    MakeObject make, UniqueFunction<void(Result<void>)> done);
 /// Reports that the object's creation is arriving. Calls wait for it until the result is dropped.
 [[nodiscard]] BATCHRPC_EXPORT std::shared_ptr<void> expect_object(ObjectId object);
@@ -106,7 +136,7 @@ BATCHRPC_EXPORT void create_object(ObjectId object, std::string_view type, std::
 BATCHRPC_EXPORT void run_on_object(ObjectId object, std::string_view type, ObjectJob job);
 /// Takes over an object of this process; returns the first reference.
 [[nodiscard]] BATCHRPC_EXPORT std::shared_ptr<Reference> own_object(
-    const std::shared_ptr<LocalNode>& node, std::string_view type,
+    const std::shared_ptr<LocalNode>& node, const ObjectClass& type,
     const std::shared_ptr<void>& object);
 /// Allows objects of the class `type` to be used as `base`.
 BATCHRPC_EXPORT void allow_as(const std::shared_ptr<LocalNode>& node, std::string_view type,

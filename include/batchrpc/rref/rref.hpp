@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "batchrpc/call/argument_check.hpp"
+#include "batchrpc/call/call_forms.hpp"
 #include "batchrpc/call/caller.hpp"
 #include "batchrpc/call/exposed.hpp"
 #include "batchrpc/call/kept_options.hpp"
@@ -21,10 +21,23 @@
 namespace batchrpc {
 
 template <class T>
+class RRef;
+template <class T>
 class RRefCalls;
 
 namespace detail {
+
 struct RRefAccess;
+
+template <class T>
+struct ObjectOfHandle<RRef<T>> {
+  using type = T;
+};
+template <class T>
+struct ObjectOfHandle<RRefCalls<T>> {
+  using type = T;
+};
+
 }  // namespace detail
 
 /// A handle to an object that lives on one node, its owner, and can be used from all nodes. It is
@@ -54,8 +67,11 @@ struct RRefAccess;
 ///
 /// When the owner dies, calls fail with PeerLost or NotSent. Once another incarnation of the owner
 /// is known, they fail with OwnerLost.
+///
+/// call() calls a method of the object, or of one of its base classes. notify() does so without a
+/// result, in order with other calls. By name, methods are those of Node::expose<M>(name).
 template <class T>
-class RRef {
+class RRef : public detail::CallForms<RRef<T>>, public detail::NotifyForms<RRef<T>> {
  public:
   using element_type = T;
 
@@ -83,26 +99,9 @@ class RRef {
   /// Returns whether the object lives on the node that received or made this handle.
   [[nodiscard]] bool is_owner() const { return get().is_owner(); }
 
-  /// On the owner, returns the object itself and keeps it alive. Throws
-  /// - InvalidArgument on other nodes, or if the object is not a T;
-  /// - NotFound before it is constructed, or the constructor's error;
-  /// - ShutDown after the node's end;
-  /// - OwnerLost if the object belonged to the node before a restart.
-  [[nodiscard]] std::shared_ptr<T> local() const {
-    return std::static_pointer_cast<T>(get().local(detail::class_name<T>()));
-  }
-
-  /// Calls a method of the object, or of one of its base classes, as Node::call does.
-  template <auto M, class... Args>
-  auto call(Args&&... args) const {
-    return call_method<M>(CallOptions{}, std::forward<Args>(args)...);
-  }
-  /// The same for a method by name: `handle.call<int(int)>("add", 1)` (Node::expose<M>(name)).
-  template <class Function, class... Args>
-  requires std::is_function_v<Function>
-  auto call(std::string_view method, Args&&... args) const {
-    return call_named<Function>(CallOptions{}, method, std::forward<Args>(args)...);
-  }
+  /// On the owner, returns a future of the object itself, which keeps it alive. It is ready at once
+  /// if the object is constructed. Fails as call() does, and with InvalidArgument on other nodes.
+  [[nodiscard]] Future<std::shared_ptr<T>> local() const { return local_with(CallOptions{}); }
 
   /// Returns what makes calls with these options: `handle.with({.timeout = 2s}).call<&T::get>()`.
   /// What the options refer to (CallOptions::metadata) must outlive the calls, not their futures.
@@ -110,31 +109,19 @@ class RRef {
   /// InvalidArgument.
   [[nodiscard]] RRefCalls<T> with(const CallOptions& options) const { return {*this, options}; }
 
-  /// Sends a call without a result, as Peer::notify does, in order with other calls.
-  template <auto M, class... Args>
-  void notify(Args&&... args) const {
-    using Traits = detail::FunctionTraits<decltype(M)>;
-    check_class<M>();
-    send_notice<typename Traits::Result>(detail::method_name(detail::function_name<M>()),
-                                         static_cast<typename Traits::Arguments*>(nullptr),
-                                         std::forward<Args>(args)...);
-  }
-  /// The same for a method that has a name.
-  template <class Function, class... Args>
-  requires std::is_function_v<Function>
-  void notify(std::string_view method, Args&&... args) const {
-    using Traits = detail::FunctionTraits<Function>;
-    send_notice<typename Traits::Result>(detail::method_name(method),
-                                         static_cast<typename Traits::Arguments*>(nullptr),
-                                         std::forward<Args>(args)...);
-  }
-
   /// Returns at once a handle to the object that the method `M` creates. That object stays with the
   /// owner, which must have exposed M with Node::expose_factory. Its methods can be called at once.
   /// They fail as those of Node::create do. If creating this object failed, they fail with the same
   /// error.
   template <auto M, class... Args>
-  auto create(Args&&... args) const;
+  requires detail::kFits<detail::FactoryTraits<M>, T, Args...>
+  auto create(Args&&... args) const {
+    return create_with<M>(CallOptions{}, std::forward<Args>(args)...);
+  }
+  template <auto M, class... Args,
+            class Why = detail::WhyNotCalled<detail::FactoryTraits<M>, T, Args...>>
+  requires(!std::is_void_v<Why>) BATCHRPC_NO_CALL detail::Refused create(Args&&... args)
+  const;
 
   /// Returns a future that is ready when the object is constructed. It fails with the constructor's
   /// error, and as call() does.
@@ -151,8 +138,11 @@ class RRef {
 
  private:
   friend class Node;
+  friend class Peer;
   friend struct detail::RRefAccess;
   friend class RRefCalls<T>;
+  friend class detail::CallForms<RRef>;
+  friend class detail::NotifyForms<RRef>;
   template <class Other>
   friend class RRef;
   friend struct Codec<RRef>;
@@ -166,25 +156,40 @@ class RRef {
     return *reference_;
   }
 
-  template <auto M>
-  static constexpr void check_class() {
-    using Class = std::remove_const_t<typename detail::FunctionTraits<decltype(M)>::Class>;
-    static_assert(
-        std::is_base_of_v<Class, T>,
-        "the method belongs to another class; to call a method of a derived class, use an "
-        "RRef of the derived class");
+  template <auto M, class... Args>
+  auto call_function(Args&&... args) const {
+    return call_method<M>(CallOptions{}, std::forward<Args>(args)...);
+  }
+  template <class Function, class... Args>
+  auto call_named(std::string_view method, Args&&... args) const {
+    return call_by_name<Function>(CallOptions{}, method, std::forward<Args>(args)...);
+  }
+  template <auto M, class... Args>
+  void notify_function(Args&&... args) const {
+    using Traits = detail::FunctionTraits<decltype(M)>;
+    send_notice<typename Traits::Result>(detail::method_name(detail::function_name<M>()),
+                                         static_cast<typename Traits::Arguments*>(nullptr),
+                                         std::forward<Args>(args)...);
+  }
+  template <class Function, class... Args>
+  void notify_named(std::string_view method, Args&&... args) const {
+    using Traits = detail::FunctionTraits<Function>;
+    send_notice<typename Traits::Result>(detail::method_name(method),
+                                         static_cast<typename Traits::Arguments*>(nullptr),
+                                         std::forward<Args>(args)...);
   }
 
   template <auto M, class... Args>
+  auto create_with(const CallOptions& options, Args&&... args) const;
+  template <auto M, class... Args>
   auto call_method(const CallOptions& options, Args&&... args) const {
     using Traits = detail::FunctionTraits<decltype(M)>;
-    check_class<M>();
     return send<typename Traits::Result>(detail::method_name(detail::function_name<M>()), options,
                                          static_cast<typename Traits::Arguments*>(nullptr),
                                          std::forward<Args>(args)...);
   }
   template <class Function, class... Args>
-  auto call_named(const CallOptions& options, std::string_view method, Args&&... args) const {
+  auto call_by_name(const CallOptions& options, std::string_view method, Args&&... args) const {
     using Traits = detail::FunctionTraits<Function>;
     return send<typename Traits::Result>(detail::method_name(method), options,
                                          static_cast<typename Traits::Arguments*>(nullptr),
@@ -193,6 +198,17 @@ class RRef {
   [[nodiscard]] Future<void> ready_with(const CallOptions& options) const {
     return send_to<void, std::tuple<>>({detail::kReady, detail::kShownReady}, options);
   }
+  [[nodiscard]] Future<std::shared_ptr<T>> local_with(const CallOptions& options) const {
+    static constexpr std::string_view kClass = detail::class_name<T>();
+    try {
+      if (auto object = get().local(kClass))
+        return make_ready_future(std::static_pointer_cast<T>(std::move(object)));
+    } catch (...) {
+      return make_failed_future<std::shared_ptr<T>>(std::current_exception());
+    }
+    return ready_with(options).then(
+        [reference = reference_] { return std::static_pointer_cast<T>(reference->local(kClass)); });
+  }
   [[nodiscard]] Future<T> to_here_with(const CallOptions& options) const {
     return send_to<T, std::tuple<>>({detail::value_name<T>()}, options);
   }
@@ -200,7 +216,6 @@ class RRef {
   template <class R, class... Params, class... Args>
   Future<detail::Received<R>> send(const std::string& name, const CallOptions& options,
                                    const std::tuple<Params...>* /*types*/, Args&&... args) const {
-    detail::Takes<Params...>::template check<Args...>();
     return send_to<R, std::tuple<Params...>>({name}, options, std::forward<Args>(args)...);
   }
 
@@ -226,7 +241,6 @@ class RRef {
   template <class R, class... Params, class... Args>
   void send_notice(const std::string& name, const std::tuple<Params...>* /*types*/,
                    Args&&... args) const {
-    detail::Takes<Params...>::template check<Args...>();
     const auto key = detail::function_key(name, signature<R, detail::ObjectId, Params...>());
     [&](const Params&... arguments) {
       auto how = detail::outgoing(CallOptions{}, get().node().get());
@@ -255,29 +269,38 @@ class RRef {
 /// An RRef with the options of the calls that it makes. Made by RRef::with. Retries do not keep the
 /// order of calls.
 template <class T>
-class RRefCalls {
+class RRefCalls : public detail::CallForms<RRefCalls<T>> {
  public:
-  /// Calls a method, as RRef::call does.
-  /// @{
-  template <auto M, class... Args>
-  auto call(Args&&... args) const {
-    return handle_.template call_method<M>(options_.get(), std::forward<Args>(args)...);
-  }
-  template <class Function, class... Args>
-  requires std::is_function_v<Function>
-  auto call(std::string_view method, Args&&... args) const {
-    return handle_.template call_named<Function>(options_.get(), method,
-                                                 std::forward<Args>(args)...);
-  }
-  /// @}
   /// Does what RRef::ready does.
   [[nodiscard]] Future<void> ready() const { return handle_.ready_with(options_.get()); }
+  /// Does what RRef::local does.
+  [[nodiscard]] Future<std::shared_ptr<T>> local() const {
+    return handle_.local_with(options_.get());
+  }
+  /// Creates an object by a method, as RRef::create does. Of the options, those of Peer::create
+  /// apply.
+  template <auto M, class... Args>
+  requires detail::kFits<detail::FactoryTraits<M>, T, Args...>
+  auto create(Args&&... args) const {
+    return handle_.template create_with<M>(options_.get(), std::forward<Args>(args)...);
+  }
   /// Does what RRef::to_here does.
   [[nodiscard]] Future<T> to_here() const { return handle_.to_here_with(options_.get()); }
 
  private:
   friend class RRef<T>;
   friend struct detail::RRefAccess;
+  friend class detail::CallForms<RRefCalls>;
+
+  template <auto M, class... Args>
+  auto call_function(Args&&... args) const {
+    return handle_.template call_method<M>(options_.get(), std::forward<Args>(args)...);
+  }
+  template <class Function, class... Args>
+  auto call_named(std::string_view method, Args&&... args) const {
+    return handle_.template call_by_name<Function>(options_.get(), method,
+                                                   std::forward<Args>(args)...);
+  }
 
   RRefCalls(const RRef<T>& handle, const CallOptions& options)
       : handle_(handle), options_(options) {}
@@ -323,16 +346,14 @@ struct Codec<RRef<T>> {
 
 template <class T>
 template <auto M, class... Args>
-auto RRef<T>::create(Args&&... args) const {
+auto RRef<T>::create_with(const CallOptions& options, Args&&... args) const {
   using Traits = detail::FunctionTraits<decltype(M)>;
   using Made = typename detail::MadeObject<typename Traits::Result>::Class;
-  check_class<M>();
+  const CallOptions how = detail::options_of_creation(options);
   auto made = detail::Reference::to_new_object(get().node(), owner());
   const auto send_as = [&]<class... Params>(const std::tuple<Params...>* /*types*/) {
-    detail::Takes<Params...>::template check<Args...>();
     return send_to<void, std::tuple<detail::ObjectId, Params...>>(
-        {detail::factory_name<M>()}, CallOptions{.detached = true}, made->object(),
-        std::forward<Args>(args)...);
+        {detail::factory_name<M>()}, how, made->object(), std::forward<Args>(args)...);
   };
   send_as(static_cast<typename Traits::Arguments*>(nullptr)).then([made](Result<void> created) {
     if (!created) made->creation_failed(created.error(), detail::function_name<M>());

@@ -1,0 +1,176 @@
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <optional>
+
+#include "rref/objects.hpp"
+
+// How many methods of one object run at once, and those that would wait for each other.
+
+namespace objects {
+
+/// Counts who is inside. Its methods may call its own.
+class Desk {
+ public:
+  /// Waits inside for the gate.
+  int enter() {
+    most = std::max(most, ++inside);
+    gate->then([] {}).get();
+    --inside;
+    return ++entered;
+  }
+  int count() { return ++counted; }
+
+  int waits_for_own(const batchrpc::RRef<Desk>& self) { return self.call<&Desk::count>().get(); }
+  bool waits_a_while_for_own(const batchrpc::RRef<Desk>& self) {
+    return self.call<&Desk::count>().wait_for(std::chrono::hours(1));
+  }
+  batchrpc::Future<int> leaves_to_own(batchrpc::RRef<Desk> self) {
+    co_return 10 * co_await self.call<&Desk::count>();
+  }
+  int waits_for_another(const batchrpc::RRef<Desk>& self, const batchrpc::RRef<Desk>& other) {
+    self.call<&Desk::count>();  // nobody waits for it
+    return other.call<&Desk::count>().get();
+  }
+
+  static inline std::optional<batchrpc::Future<void>> gate;
+  static inline int inside = 0;
+  static inline int most = 0;
+  int entered = 0;
+  int counted = 0;
+};
+
+/// The same, with room for three.
+class WideDesk : public Desk {
+ public:
+  int enter_wide() { return enter(); }
+  int count_wide() { return count(); }
+  int waits_for_own_wide(const batchrpc::RRef<WideDesk>& self) {
+    return self.call<&WideDesk::count_wide>().get();
+  }
+};
+
+}  // namespace objects
+
+template <>
+inline constexpr std::size_t batchrpc::methods_at_once<objects::WideDesk> = 3;
+
+namespace batchrpc {
+namespace methods_at_once_test {
+
+using namespace std::chrono_literals;
+using objects::Desk;
+using objects::WideDesk;
+using test::message_of;
+using test::ObjectWorld;
+using test::outcome;
+
+struct DeskWorld : ObjectWorld {
+  DeskWorld() {
+    Desk::inside = Desk::most = 0;
+    Desk::gate = gate.get_future();
+    owner.expose_class<Desk()>();
+    owner.expose<&Desk::enter>();
+    owner.expose<&Desk::count>();
+    owner.expose<&Desk::waits_for_own>();
+    owner.expose<&Desk::waits_a_while_for_own>();
+    owner.expose<&Desk::leaves_to_own>();
+    owner.expose<&Desk::waits_for_another>();
+    owner.expose_class<WideDesk()>();
+    owner.expose<&WideDesk::enter_wide>();
+    owner.expose<&WideDesk::count_wide>();
+    owner.expose<&WideDesk::waits_for_own_wide>();
+  }
+  ~DeskWorld() { Desk::gate.reset(); }
+  DeskWorld(const DeskWorld&) = delete;
+  DeskWorld& operator=(const DeskWorld&) = delete;
+
+  /// The most that were inside at once, of five.
+  template <auto M, class T>
+  int most_at_once(const RRef<T>& desk) {
+    open_after(2s);
+    std::vector<Future<int>> calls;
+    for (int i = 0; i < 5; ++i)
+      calls.push_back(desk.template call<M>());
+    when_all(std::move(calls)).get();
+    return Desk::most;
+  }
+  void open_after(Duration time) {
+    world.loop->schedule(world.loop->now() + time, [this] { gate.set_value(); });
+  }
+
+  Promise<void> gate;
+};
+
+TEST_CASE("one method of an object runs at once, or as many as its class says") {
+  SECTION("one") {
+    DeskWorld nodes;
+    CHECK(nodes.most_at_once<&Desk::enter>(nodes.user.create<Desk>("owner")) == 1);
+  }
+  SECTION("three, of an object that another node makes") {
+    DeskWorld nodes;
+    CHECK(nodes.most_at_once<&WideDesk::enter_wide>(nodes.user.create<WideDesk>("owner")) == 3);
+  }
+  SECTION("three, of an object that its owner has made") {
+    DeskWorld nodes;
+    CHECK(nodes.most_at_once<&WideDesk::enter_wide>(
+              nodes.owner.own(std::make_shared<WideDesk>())) == 3);
+  }
+}
+
+TEST_CASE("a cancelled call of an object with room for several leaves its place to the next") {
+  DeskWorld nodes;
+  const RRef<WideDesk> desk = nodes.user.create<WideDesk>("owner");
+  nodes.open_after(2s);
+  std::vector<Future<int>> calls;
+  for (int i = 0; i < 9; ++i)
+    calls.push_back(desk.call<&WideDesk::enter_wide>());
+  nodes.world.loop->schedule(nodes.world.loop->now() + 1s, [&] {
+    CHECK(Desk::inside == 3);
+    for (const std::size_t i : {3U, 4U, 6U, 8U})
+      CHECK(calls[i].cancel());
+  });
+  int answered = 0;
+  for (auto& call : calls)
+    answered += outcome(std::move(call)) ? 1 : 0;
+  CHECK(answered == 5);
+  CHECK(desk.call<&WideDesk::enter_wide>().get() == 6);
+}
+
+TEST_CASE("a method that waits for a method of its own object is refused at once") {
+  const DeskWorld nodes;
+  const RRef<Desk> desk = nodes.user.create<Desk>("owner");
+  const TimePoint start = nodes.world.loop->now();
+  const auto refused = outcome(desk.call<&Desk::waits_for_own>(desk));
+  CHECK(refused.code() == ErrorCode::invalid_argument);
+  CHECK_THAT(message_of(refused), Catch::Contains("waits for another method of its own object") &&
+                                      Catch::Contains("co_await"));
+  CHECK_FALSE(outcome(desk.call<&Desk::waits_a_while_for_own>(desk)));
+  CHECK(nodes.world.loop->now() - start < 1s);
+  CHECK(desk.call<&Desk::count>().get() == 1);  // none of the refused ones has run
+}
+
+TEST_CASE("a method that leaves to its own object, or waits for another one, is not refused") {
+  const DeskWorld nodes;
+  const RRef<Desk> desk = nodes.user.create<Desk>("owner");
+  const RRef<Desk> other = nodes.user.create<Desk>("owner");
+  CHECK(desk.call<&Desk::leaves_to_own>(desk).get() == 10);
+  CHECK(desk.call<&Desk::waits_for_another>(desk, other).get() == 1);
+  CHECK(desk.call<&Desk::count>().get() == 3);
+  const RRef<WideDesk> wide = nodes.user.create<WideDesk>("owner");
+  CHECK(wide.call<&WideDesk::waits_for_own_wide>(wide).get() == 1);
+}
+
+TEST_CASE("a handler that runs inside a method's wait is refused the method's object, too") {
+  DeskWorld nodes;
+  const RRef<Desk> desk = nodes.owner.create<Desk>("owner");
+  Result<int> inner = 0;
+  nodes.owner.expose("relay", [&] { inner = outcome(desk.call<&Desk::count>()); });
+  nodes.open_after(2s);
+  nodes.world.loop->schedule(nodes.world.loop->now() + 1s,
+                             [&] { nodes.user.call<void()>("owner", "relay"); });
+  CHECK(desk.call<&Desk::enter>().get() == 1);
+  CHECK_THAT(message_of(inner), Catch::Contains("its own object"));
+}
+
+}  // namespace methods_at_once_test
+}  // namespace batchrpc
