@@ -1,6 +1,6 @@
 #include "node/peer_waits.hpp"
 
-#include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -12,10 +12,8 @@
 namespace batchrpc {
 namespace {
 
-std::string why_absent(const std::string& peer, const std::vector<PeerInfo>& peers) {
-  const auto found =
-      std::find_if(peers.begin(), peers.end(), [&](const auto& info) { return info.name == peer; });
-  if (found == peers.end()) return "peer '" + peer + "' did not join";
+std::string why_absent(const std::string& peer, const std::optional<PeerInfo>& found) {
+  if (!found) return "peer '" + peer + "' did not join";
   const std::string& why = found->last_error;
   return "peer '" + peer + "' is lost" + (why.empty() ? "" : " (" + why + ")") +
          " and did not come back";
@@ -55,8 +53,8 @@ std::optional<PeerWaits::Wait> PeerWaits::take(std::uint64_t number) {
 void PeerWaits::time_out(std::uint64_t number, Duration timeout) {
   auto late = take(number);
   if (!late) return;
-  late->promise.set_error(
-      TimedOut(why_absent(late->peer, peers_.snapshot()) + " within " + text_of(timeout), false));
+  late->promise.set_error(TimedOut(
+      why_absent(late->peer, peers_.info(late->peer)) + " within " + text_of(timeout), false));
 }
 
 void PeerWaits::seek() const {
@@ -71,11 +69,8 @@ void PeerWaits::seek() const {
 }
 
 void PeerWaits::end(const std::string& peer) {
-  const auto peers = peers_.snapshot();
-  const auto found = std::find_if(peers.begin(), peers.end(), [&](const PeerInfo& info) {
-    return info.name == peer && info.state != PeerState::lost;
-  });
-  if (found == peers.end()) return;
+  const std::optional<PeerInfo> found = peers_.info(peer);
+  if (!found || found->state == PeerState::lost) return;
   std::vector<Wait> over;
   {
     const std::lock_guard lock(mutex_);

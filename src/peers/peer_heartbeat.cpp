@@ -75,6 +75,13 @@ std::vector<PeerInfo> PeerTable::snapshot() const {
   return peers;
 }
 
+std::optional<PeerInfo> PeerTable::info(std::string_view name) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = peers_.find(name);
+  if (at == peers_.end() || name == self_.name || !at->second.known) return std::nullopt;
+  return info_of(at->second);
+}
+
 bool PeerTable::is_live(std::string_view name) const {
   const std::lock_guard lock(mutex_);
   const auto at = peers_.find(name);

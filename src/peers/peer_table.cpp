@@ -240,11 +240,15 @@ void PeerTable::end_unowned(const std::shared_ptr<Session>& session, const std::
 }
 
 PeerTable::Peer* PeerTable::peer_of(const std::shared_ptr<Session>& session) {
+  const auto has_it = [&](const Peer& peer) {
+    return peer.current == session ||
+           std::find(peer.sessions.begin(), peer.sessions.end(), session) != peer.sessions.end();
+  };
+  const auto identity = session->peer();
+  Peer* const named = identity ? find(identity->name) : nullptr;
+  if (named != nullptr && has_it(*named)) return named;
   for (auto& [name, peer] : peers_) {
-    if (peer.current == session ||
-        std::find(peer.sessions.begin(), peer.sessions.end(), session) != peer.sessions.end()) {
-      return &peer;
-    }
+    if (has_it(peer)) return &peer;
   }
   return nullptr;
 }

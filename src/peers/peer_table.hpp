@@ -88,6 +88,8 @@ class PeerTable final : public PeerView {
   void look_at_denied();
 
   [[nodiscard]] BATCHRPC_EXPORT std::vector<PeerInfo> snapshot() const;
+  /// Returns one of these, if the peer is among them.
+  [[nodiscard]] std::optional<PeerInfo> info(std::string_view name) const;
   /// The unfinished work with a peer.
   struct Load {
     std::size_t pending = 0;       ///< calls of this node

@@ -263,7 +263,7 @@ class ObjectTable::FailedJobs {
       fail_one();
   }
   void operator()() {
-    constexpr int kAtOnce = 256;
+    constexpr int kAtOnce = 64;
     for (int i = 0; i < kAtOnce && !jobs_.empty(); ++i)
       fail_one();
     if (jobs_.empty() || !loop_->is_driving()) return;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "batchrpc/wire/codec.hpp"
+#include "batchrpc/wire/signature.hpp"
 #include "peers/member.hpp"
 #include "wire/frame.hpp"
 

@@ -43,20 +43,24 @@ class BATCHRPC_EXPORT InterruptHandler {
   std::thread watcher_;
 };
 
-/// Ends a program that a signal asked to end, by leaving all functions.
+/// Thrown to end a program that a signal asked to end, through all its functions.
 class BATCHRPC_EXPORT Interrupted : public std::exception {
  public:
+  /// `signal`: its number.
   explicit Interrupted(int signal) : signal_(signal) {}
+  /// Returns "interrupted".
   [[nodiscard]] const char* what() const noexcept override { return "interrupted"; }
+  /// Returns the exit code by which shells know it: 128 + the signal.
   [[nodiscard]] int exit_code() const noexcept { return 128 + signal_; }
 
  private:
   int signal_;
 };
 
-/// An InterruptHandler for programs that regularly check whether they must end.
+/// An InterruptHandler for programs that regularly check whether they must end. Thread-safe.
 class InterruptFlag {
  public:
+  /// Whether a signal has arrived.
   [[nodiscard]] bool is_set() const { return signal_.load() != 0; }
   /// Throws Interrupted if a signal has arrived.
   void check() const {

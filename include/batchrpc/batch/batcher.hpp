@@ -82,11 +82,13 @@ class Batcher<R(Args...)> {
                                                              Object object,
                                                              BatchRules<Args...> rules = {})
       : Batcher(std::move(options), std::bind_front(method, std::move(object)), std::move(rules)) {}
+  /// @cond
   template <class Handler, class Why = detail::WhyNoHandler<Handler, R, Args...>>
   requires(!std::is_void_v<Why>)
       __attribute__((unavailable("a batcher cannot have this handler. `Why` names the mistake "
                                  "(batchrpc/batch/handler_check.hpp)")))
       Batcher(BatchOptions options, Handler handler, BatchRules<Args...> rules = {});
+  /// @endcond
 
   /// Queues a row. Its future gets the row's result or the handler's error. If the row never ran,
   /// it fails with Overloaded, InvalidArgument, ShutDown, TimedOut or Cancelled.

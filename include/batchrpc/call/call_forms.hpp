@@ -27,6 +27,7 @@ class CallForms {
     return handle().template call_named<Function>(function, std::forward<Args>(args)...);
   }
 
+  /// @cond
   template <auto F, class... Args, class Why = WhyNotCalled<TraitsOf<F>, ObjectOf<Handle>, Args...>>
   requires(!std::is_void_v<Why>) BATCHRPC_NO_CALL Refused call(Args&&... args)
   const;
@@ -36,6 +37,7 @@ class CallForms {
       call(std::string_view function, Args&&... args) const;
   template <class... Args>
   BATCHRPC_NAME_THE_FUNCTION Refused call(Args&&... args) const;
+  /// @endcond
 
  private:
   [[nodiscard]] const Handle& handle() const noexcept { return static_cast<const Handle&>(*this); }
@@ -60,12 +62,14 @@ class NotifyForms {
     handle().template notify_named<Function>(function, std::forward<Args>(args)...);
   }
 
+  /// @cond
   template <auto F, class... Args, class Why = WhyNotCalled<TraitsOf<F>, ObjectOf<Handle>, Args...>>
   requires(!std::is_void_v<Why>) BATCHRPC_NO_CALL void notify(Args&&... args) const;
   template <class Function, class... Args,
             class Why = WhyNotCalled<FunctionTraits<Function>, void, Args...>>
   requires std::is_function_v<Function> &&(!std::is_void_v<Why>)BATCHRPC_NO_CALL
       void notify(std::string_view function, Args&&... args) const;
+  /// @endcond
 
  private:
   [[nodiscard]] const Handle& handle() const noexcept { return static_cast<const Handle&>(*this); }

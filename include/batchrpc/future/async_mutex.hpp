@@ -21,6 +21,7 @@ namespace batchrpc {
 /// afterwards.
 class AsyncMutex {
  public:
+  /// Holds the lock for as long as it exists.
   using Guard = AsyncSemaphore::Guard;
 
   /// Returns a future of the lock. It completes when all earlier requests have released the lock or

@@ -122,6 +122,7 @@ class AsyncQueue {
     const std::lock_guard lock(mutex_);
     return items_.size();
   }
+  /// The most items that it holds.
   [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
 
  private:

@@ -21,15 +21,6 @@
 
 namespace batchrpc {
 
-namespace detail {
-
-template <class Object>
-struct IsSharedPointer : std::false_type {};
-template <class T>
-struct IsSharedPointer<std::shared_ptr<T>> : std::true_type {};
-
-}  // namespace detail
-
 /// One participant: it exposes functions to its peers and calls theirs.
 ///
 ///     batchrpc::Node node({.name = "worker0", .rank = 0, .world_size = 2,
@@ -95,6 +86,7 @@ class BATCHRPC_EXPORT Node {
     using Traits = detail::FunctionTraits<Function>;
     return call_as<Traits>(detail::key_of<Traits>(function), peer, std::forward<Args>(args)...);
   }
+  /// @cond
   template <auto F, class... Args,
             class Why = detail::WhyNotCalled<detail::TraitsOf<F>, void, Args...>>
   requires(!std::is_void_v<Why>) BATCHRPC_NO_CALL detail::Refused call(PeerRef peer, Args&&... args)
@@ -105,6 +97,7 @@ class BATCHRPC_EXPORT Node {
       call(PeerRef peer, std::string_view function, Args&&... args) const;
   template <class... Args>
   BATCHRPC_NAME_THE_FUNCTION detail::Refused call(Args&&... args) const;
+  /// @endcond
 
   /// Returns a handle of a peer, for calls with options, notifications and waits for credit:
   /// `node.peer("worker1").with({.timeout = 2s}).call<&add>(1, 2)`. Does not check that there is
@@ -121,10 +114,12 @@ class BATCHRPC_EXPORT Node {
       all.peers_.emplace_back(PeerRef(peer));
     return all;
   }
+  /// @cond
   template <class One>
   requires std::is_convertible_v<const One&, PeerRef>
   __attribute__((unavailable("each() takes a range of peers; use peer() for one peer"))) Peers each(
       const One& peer) const;
+  /// @endcond
 
   /// Returns the timeout of calls without one of their own: NodeOptions::call_timeout, or what was
   /// set last.
@@ -146,9 +141,11 @@ class BATCHRPC_EXPORT Node {
       const {
     expose(std::string(detail::function_name<F>()), F, options);
   }
+  /// @cond
   template <auto F, class Why = detail::WhyNotExposed<detail::TraitsOf<F>>>
   requires(!std::is_member_pointer_v<decltype(F)> && !std::is_void_v<Why>) BATCHRPC_NOT_EXPOSABLE
       void expose(const ExposeOptions& options = {}) const;
+  /// @endcond
 
   /// Lets peers call the method `M` of one object. The node shares an object that is given as a
   /// std::shared_ptr until unexpose(), or its own end, and until calls in flight have finished. An
@@ -186,9 +183,11 @@ class BATCHRPC_EXPORT Node {
     expose_function(std::make_shared<detail::TypedFunction<Callable, Traits>>(
         std::move(name), std::move(callable), std::move(how)));
   }
+  /// @cond
   template <class Callable, class Why = detail::WhyNotExposed<detail::FunctionTraits<Callable>>>
   requires(!std::is_void_v<Why>) BATCHRPC_NOT_EXPOSABLE
       void expose(std::string name, Callable callable, const ExposeOptions& options = {}) const;
+  /// @endcond
 
   /// Removes everything that is exposed under that name: a function, a factory, a method of objects
   /// behind RRefs, and a class, as exposed_functions() lists them. Later calls fail with NotFound.
@@ -216,18 +215,12 @@ class BATCHRPC_EXPORT Node {
   template <class Constructor, class... Bases>
   requires std::is_void_v<detail::WhyNotConstructed<Constructor>>
   void expose_class(const Allow& creators = {}) const;
-  template <class Constructor, class... Bases, class Why = detail::WhyNotConstructed<Constructor>>
-  requires(!std::is_void_v<Why>) BATCHRPC_NO_CLASS
-      void expose_class(const Allow& creators = {}) const;
   /// Lets peers create an `Interface`, and know no more than that: `T(Params...)` is the class and
   /// the constructor that they get. An interface has one implementation. The rest is as for
   /// expose_class.
   template <class Interface, class Constructor>
   requires std::is_void_v<detail::WhyNotConstructed<Constructor>>
   void expose_implementation(const Allow& creators = {}) const;
-  template <class Interface, class Constructor, class Why = detail::WhyNotConstructed<Constructor>>
-  requires(!std::is_void_v<Why>) BATCHRPC_NO_CLASS
-      void expose_implementation(const Allow& creators = {}) const;
   /// Lets peers create objects by a function, or by a method of an object behind an RRef. It
   /// returns the object, a shared_ptr or unique_ptr to it, or a Future of these:
   /// `node.create<&open_store>(peer, path)`, `store.create<&Store::table>(name)`. To expose it
@@ -236,9 +229,17 @@ class BATCHRPC_EXPORT Node {
   template <auto F>
   requires detail::kExposable<detail::FactoryTraits<F>>
   void expose_factory(const Allow& creators = {}) const;
+  /// @cond
+  template <class Constructor, class... Bases, class Why = detail::WhyNotConstructed<Constructor>>
+  requires(!std::is_void_v<Why>) BATCHRPC_NO_CLASS
+      void expose_class(const Allow& creators = {}) const;
+  template <class Interface, class Constructor, class Why = detail::WhyNotConstructed<Constructor>>
+  requires(!std::is_void_v<Why>) BATCHRPC_NO_CLASS
+      void expose_implementation(const Allow& creators = {}) const;
   template <auto F, class Why = detail::WhyNotExposed<detail::FactoryTraits<F>>>
   requires(!std::is_void_v<Why>) BATCHRPC_NOT_EXPOSABLE
       void expose_factory(const Allow& creators = {}) const;
+  /// @endcond
 
   /// Lets peers call the method `M` of objects that they refer to by an RRef. `name` is for callers
   /// in other programs, `handle.call<int(int)>("add", 1)`; its default is the qualified name. To
@@ -252,9 +253,11 @@ class BATCHRPC_EXPORT Node {
            detail::TraitsOf<M>>) void expose(std::string_view name =
                                                  detail::function_name<M>()) const;
   // Of both forms with a method.
+  /// @cond
   template <auto M, class... Rest, class Why = detail::WhyNotExposed<detail::TraitsOf<M>>>
   requires(std::is_member_pointer_v<decltype(M)> && !std::is_void_v<Why>) BATCHRPC_NOT_EXPOSABLE
       void expose(Rest&&... rest) const;
+  /// @endcond
 
   /// Creates an object on a peer that has exposed its class. Returns at once; methods may be called
   /// on the handle at once. `node.create<ParameterServer(Config)>(peer, path)` names the
@@ -280,6 +283,7 @@ class BATCHRPC_EXPORT Node {
   void, Args... > auto create(PeerRef peer, Args&&... args) const {
     return this->peer(peer).template create<F>(std::forward<Args>(args)...);
   }
+  /// @cond
   template <class Constructor, class... Args,
             class Why = detail::WhyNotCreated<Constructor, Args...>>
   requires(!std::is_void_v<Why>) BATCHRPC_NO_CALL detail::Refused
@@ -290,6 +294,7 @@ class BATCHRPC_EXPORT Node {
   requires(!std::is_void_v<Why>) BATCHRPC_NO_CALL detail::Refused
       create(PeerRef peer, Args&&... args)
   const;
+  /// @endcond
 
   /// Returns a handle to an object of this process. Call it once per object: methods by handles of
   /// two calls may run at the same time. Throws InvalidArgument for a null pointer, and ShutDown.

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <type_traits>
 
 #include "batchrpc/base/export.hpp"
 #include "batchrpc/call/exposed.hpp"
@@ -17,6 +18,11 @@ class NodeCore;
 namespace batchrpc::detail {
 
 class FunctionFamily;
+
+template <class Object>
+struct IsSharedPointer : std::false_type {};
+template <class T>
+struct IsSharedPointer<std::shared_ptr<T>> : std::true_type {};
 
 /// What the library's own parts use of a node, and programs do not. Thread-safe, as Node is.
 struct BATCHRPC_EXPORT NodeAccess {

@@ -102,6 +102,7 @@ class BATCHRPC_EXPORT Peer : public detail::CallForms<Peer>, public detail::Noti
   requires detail::kFits < detail::FunctionFactoryTraits<F>,
   void, Args... > auto create(Args&&... args) const;
   /// @}
+  /// @cond
   template <class Constructor, class... Args,
             class Why = detail::WhyNotCreated<Constructor, Args...>>
   requires(!std::is_void_v<Why>) BATCHRPC_NO_CALL detail::Refused create(Args&&... args)
@@ -110,6 +111,7 @@ class BATCHRPC_EXPORT Peer : public detail::CallForms<Peer>, public detail::Noti
             class Why = detail::WhyNotCalled<detail::FunctionFactoryTraits<F>, void, Args...>>
   requires(!std::is_void_v<Why>) BATCHRPC_NO_CALL detail::Refused create(Args&&... args)
   const;
+  /// @endcond
 
   /// Returns a future that is ready when the peer would accept a call with `bytes` bytes of
   /// arguments, payloads included, rather than refuse it with Overloaded

@@ -216,6 +216,7 @@ Future<R> call_object(ObjectId id, Method method) {
                     const auto self = std::static_pointer_cast<T>(object.value());
                     std::optional<ContextScope> scope(context);
                     std::optional<RunningMethod> running_method;
+                    static_cast<void>(id);
                     if constexpr (methods_at_once<T> == 1) running_method.emplace(id);
                     if constexpr (std::is_void_v<decltype(method(*self))>) {
                       method(*self);

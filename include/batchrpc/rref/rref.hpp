@@ -118,10 +118,12 @@ class RRef : public detail::CallForms<RRef<T>>, public detail::NotifyForms<RRef<
   auto create(Args&&... args) const {
     return create_with<M>(CallOptions{}, std::forward<Args>(args)...);
   }
+  /// @cond
   template <auto M, class... Args,
             class Why = detail::WhyNotCalled<detail::FactoryTraits<M>, T, Args...>>
   requires(!std::is_void_v<Why>) BATCHRPC_NO_CALL detail::Refused create(Args&&... args)
   const;
+  /// @endcond
 
   /// Returns a future that is ready when the object is constructed. It fails with the constructor's
   /// error, and as call() does.
