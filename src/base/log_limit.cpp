@@ -8,6 +8,10 @@ namespace batchrpc {
 
 void LogLimit::write(const Log& log, LogLevel level, TimePoint now, std::string_view line) {
   if (!log.enabled(level)) return;
+  if (const auto passed = pass(now, line)) log.write(level, *passed);
+}
+
+std::optional<std::string> LogLimit::pass(TimePoint now, std::string_view line) {
   std::uint64_t left_out = 0;
   {
     const std::lock_guard lock(mutex_);
@@ -19,15 +23,14 @@ void LogLimit::write(const Log& log, LogLevel level, TimePoint now, std::string_
     }
     if (left_ == 0) {
       ++left_out_;
-      return;
+      return std::nullopt;
     }
     --left_;
     left_out = std::exchange(left_out_, 0);
   }
-  if (left_out == 0) return log.write(level, line);
-  log.write(level, std::string(line) + " (and " + std::to_string(left_out) +
-                       (left_out == 1 ? " similar line was" : " similar lines were") +
-                       " suppressed before)");
+  if (left_out == 0) return std::string(line);
+  return std::string(line) + " (and " + std::to_string(left_out) +
+         (left_out == 1 ? " similar line was" : " similar lines were") + " suppressed before)";
 }
 
 }  // namespace batchrpc

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "batchrpc/base/executor.hpp"
@@ -19,6 +21,9 @@ class LogLimit {
 
   /// Writes the line to `log`, or suppresses it. `now` is a time of the loop's clock.
   void write(const Log& log, LogLevel level, TimePoint now, std::string_view line);
+  /// Returns the line as it is to be written; nothing if it is suppressed. For lines with several
+  /// limits.
+  [[nodiscard]] std::optional<std::string> pass(TimePoint now, std::string_view line);
 
  private:
   const int at_once_;

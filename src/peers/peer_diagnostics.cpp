@@ -47,8 +47,11 @@ void PeerTable::report_on(const std::string& name, LogLevel level, const std::st
   if (!host->log().enabled(level)) return;
   const auto limits = level > LogLevel::debug ? log_limits_of(name) : nullptr;
   if (!limits) return host->log().write(level, line);  // the peer was forgotten
-  (level >= LogLevel::warning ? limits->losses : limits->changes)
-      .write(host->log(), level, environment_.loop->now(), line);
+  const TimePoint now = environment_.loop->now();
+  if (level < LogLevel::warning) return limits->changes.write(host->log(), level, now, line);
+  auto passed = limits->losses.pass(now, line);
+  if (passed) passed = host->log_limits().losses.pass(now, *passed);  // of new names, too
+  if (passed) host->log().write(level, *passed);
 }
 
 void PeerTable::report_connected(const Session& session, bool was_lost, const std::string& name,

@@ -11,6 +11,7 @@ struct LogLimits {
   LogLimit handler_errors;         ///< exceptions that have left handlers
   LogLimit refused_calls;          ///< calls of functions that their caller may not call
   LogLimit parked_calls;           ///< calls that wait until their function is exposed
+  LogLimit losses{1000};           ///< losses of peers, of all names together
   LogLimit dropped_notifications;  ///< notifications that this node cannot take or run
 };
 

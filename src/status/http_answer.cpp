@@ -122,6 +122,8 @@ class HttpAnswerer::Server final : public httplib::Server {
       asked.authorization = request.get_header_value("Authorization");
     }
     asked.seconds = request.get_param_value("seconds");
+    asked.operators = request.get_param_value("operators");
+    asked.sample = request.get_param_value("sample");
     try {
       copy(handler_(asked), response);
     } catch (const std::exception& error) {

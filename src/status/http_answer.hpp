@@ -19,8 +19,13 @@ struct HttpRequest {
   std::string origin{};         ///< the Origin header: the page that sent the request
   std::string fetch_site{};     ///< the Sec-Fetch-Site header: that page's relation to this one
   std::string authorization{};  ///< the Authorization header; empty if there are several
-  std::string seconds{};        ///< the parameter of that name; the first, if there are several
-  ClientGone is_gone{};         ///< never empty
+  /// The parameters of these names; the first of each, if there are several.
+  /// @{
+  std::string seconds{};
+  std::string operators{};
+  std::string sample{};
+  /// @}
+  ClientGone is_gone{};  ///< never empty
 };
 
 /// The reply to a request.

@@ -4,7 +4,9 @@
 #include <array>
 #include <charconv>
 #include <chrono>
+#include <cstdint>
 #include <ctime>
+#include <optional>
 #include <random>
 #include <string_view>
 #include <utility>
@@ -22,7 +24,8 @@ namespace batchrpc::status {
 namespace {
 
 constexpr std::chrono::milliseconds kKeptFor(100);
-constexpr int kMostSeconds = 60;
+constexpr std::uint64_t kMostSeconds = 60;
+constexpr std::uint64_t kMostSample = 1'000'000;
 constexpr std::string_view kNodeEnded = "the node has ended";
 
 HttpReply refusal(int status, std::string_view why) {
@@ -87,6 +90,15 @@ std::string nonce() {
 bool is_origin(std::string_view origin, std::string_view host) {
   const std::size_t scheme = origin.find("://");
   return scheme != std::string_view::npos && origin.substr(scheme + 3) == host;
+}
+
+// Returns the number, if it is from 1 to `most`.
+std::optional<std::uint64_t> number_in(std::string_view text, std::uint64_t most) {
+  std::uint64_t number = 0;
+  const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool whole = error == std::errc() && at == text.data() + text.size();
+  if (!whole || number < 1 || number > most) return std::nullopt;
+  return number;
 }
 
 // Returns the characters of a node's name that any file name may have.
@@ -180,17 +192,23 @@ std::shared_ptr<const StatusContent::Snapshot> StatusContent::snapshot(
 }
 
 HttpReply StatusContent::trace(const HttpRequest& request) {
-  int seconds = 0;
-  const char* const end = request.seconds.data() + request.seconds.size();
-  const auto [at, error] = std::from_chars(request.seconds.data(), end, seconds);
-  if (error != std::errc() || at != end || seconds < 1 || seconds > kMostSeconds) {
+  const auto seconds = number_in(request.seconds, kMostSeconds);
+  if (!seconds) {
     return refusal(400, "use /trace?seconds=n, with n from 1 to " + std::to_string(kMostSeconds));
+  }
+  const bool known =
+      request.operators.empty() || request.operators == "0" || request.operators == "1";
+  const auto sample = number_in(request.sample.empty() ? "1" : request.sample, kMostSample);
+  if (!known || !sample) {
+    return refusal(400, "operators is 0 or 1, and sample=n records one call in n, up to " +
+                            std::to_string(kMostSample));
   }
   std::string name;
   if (const std::shared_ptr<NodeCore> node = node_.lock())
     name = detail::NodeAccess::handle(node)->name();
   TraceRecorder::Trace trace =
-      recorder_.record(node_, std::chrono::seconds(seconds), request.is_gone);
+      recorder_.record(node_, std::chrono::seconds(*seconds),
+                       {.sample = *sample, .operators = request.operators != "0"}, request.is_gone);
   switch (trace.outcome) {
     case TraceRecorder::Outcome::busy:
       return refusal(409, "another trace is being recorded; try again when it has finished");

@@ -12,7 +12,7 @@
 namespace batchrpc::status {
 
 TraceRecorder::Trace TraceRecorder::record(const std::weak_ptr<NodeCore>& node,
-                                           std::chrono::milliseconds time,
+                                           std::chrono::milliseconds time, const Choice& choice,
                                            const std::function<bool()>& is_gone) {
   struct Turn {  // ends the recording even if something throws
     ~Turn() {
@@ -32,7 +32,10 @@ TraceRecorder::Trace TraceRecorder::record(const std::weak_ptr<NodeCore>& node,
     std::shared_ptr<NodeCore> alive = node.lock();
     if (!alive) return {.outcome = Outcome::node_ended};
     profiler.emplace(*detail::NodeAccess::handle(std::move(alive)),
-                     ProfilerOptions{.answered = true, .max_events = kMaxEvents});
+                     ProfilerOptions{.sample = choice.sample,
+                                     .operators = choice.operators,
+                                     .answered = true,
+                                     .max_events = kMaxEvents});
   }
   const Outcome outcome = wait(node, time, is_gone);
   if (outcome != Outcome::recorded) return {.outcome = outcome};

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -31,10 +32,15 @@ class TraceRecorder {
     std::string json{};  ///< chrome_trace()
   };
 
+  /// What is recorded.
+  struct Choice {
+    std::uint64_t sample = 1;  ///< one call in so many, with all that it causes
+    bool operators = true;     ///< whether also LibTorch's operators
+  };
   /// Blocks for `time`, or until stop() is called, the node ends, or `is_gone()` returns true; it
   /// is called a few times a second. Does not keep the node alive.
   [[nodiscard]] Trace record(const std::weak_ptr<NodeCore>& node, std::chrono::milliseconds time,
-                             const std::function<bool()>& is_gone);
+                             const Choice& choice, const std::function<bool()>& is_gone);
   [[nodiscard]] bool is_recording() const;
   /// Ends the recording in progress, and refuses further ones.
   void stop();

@@ -64,6 +64,16 @@ TEST_CASE("pauses are counted from the first line of a burst, not from the last"
   CHECK(limited.lines.size() == 6);
 }
 
+TEST_CASE("a line that another limit may suppress, too, says how many were suppressed here") {
+  LogLimit limit(2);
+  TimePoint now{};
+  CHECK(limit.pass(now, "line") == "line");
+  CHECK(limit.pass(now, "line") == "line");
+  CHECK_FALSE(limit.pass(now, "line"));
+  now += LogLimit::kPause;
+  CHECK(limit.pass(now, "line") == "line (and 1 similar line was suppressed before)");
+}
+
 TEST_CASE("lines below the log's level count for nothing") {
   Limited limited;
   for (int i = 0; i < 100; ++i)

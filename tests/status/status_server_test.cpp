@@ -230,6 +230,35 @@ TEST_CASE("a trace is recorded, has the calls of its seconds, and is one at a ti
   CHECK(get(page.address(), "/trace?seconds=1").status == 200);  // the next one
 }
 
+TEST_CASE("a trace may leave out operators, and record one call in so many") {
+  const Pair pair;
+  const StatusServer page(pair.client);
+  std::atomic<bool> over{false};
+  std::thread calling([&] {
+    while (!over) {
+      pair.call(1);
+      std::this_thread::sleep_for(1ms);
+    }
+  });
+  const auto calls_in = [&](const std::string& how) {
+    const Json trace = Json::parse(get(page.address(), "/trace?seconds=1" + how).body);
+    int calls = 0;
+    for (const Json& event : trace["traceEvents"])
+      calls +=
+          event["ph"] == "X" && event["name"].get<std::string>().find("twice") != std::string::npos;
+    return calls;
+  };
+  const int all = calls_in("&operators=0");
+  const int some = calls_in("&operators=1&sample=100000");
+  over = true;
+  calling.join();
+  CHECK(all > 0);
+  CHECK(some < all);
+  for (const char* const wrong :
+       {"&operators=2", "&operators=no", "&sample=0", "&sample=x", "&sample=9999999999"})
+    CHECK(get(page.address(), std::string("/trace?seconds=1") + wrong).status == 400);
+}
+
 TEST_CASE("traces last from 1 to 60 seconds") {
   const Pair pair;
   const std::string wrong = GENERATE("", "?seconds=", "?seconds=0", "?seconds=61", "?seconds=-1",
