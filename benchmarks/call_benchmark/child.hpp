@@ -18,7 +18,7 @@ class Child : public batchrpc_benchmarks::TalkingChild {
           return child_arguments(role, transport, line_file, address, count, busy_poll);
         }) {}
 
-  /// The next line. Throws batchrpc::Interrupted, and std::runtime_error if the child ends or takes
+  /// The next line. Throws Interrupted, and std::runtime_error if the child ends or takes
   /// longer than half a minute.
   std::string read_line(Interrupt& interrupt) {
     return TalkingChild::read_line([&] { interrupt.check(); });

@@ -10,7 +10,7 @@ namespace call_benchmark {
 
 /// Measures the CPU time of two connected, idle nodes that have called each other, as a fraction of
 /// elapsed time, for each process. Prints a table and returns entries for the JSON file. Throws
-/// batchrpc::Interrupted.
+/// Interrupted.
 nlohmann::json measure_idle(const Options& options, std::ostream& out, Interrupt& interrupt);
 
 }  // namespace call_benchmark

@@ -57,7 +57,7 @@ int run(int argc, const char* const* argv) {
   try {
     const nlohmann::json entries = measure(*options, interrupt);
     if (!options->json.empty()) write_json(options->json, entries);
-  } catch (const batchrpc::Interrupted&) {
+  } catch (const Interrupted&) {
     std::cerr << "interrupted\n";
     return kInterruptedExit;
   }

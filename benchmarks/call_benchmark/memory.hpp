@@ -15,7 +15,7 @@
 /// together.
 namespace call_benchmark {
 
-/// Prints a table and returns entries for the JSON file. Throws batchrpc::Interrupted.
+/// Prints a table and returns entries for the JSON file. Throws Interrupted.
 nlohmann::json measure_memory(const Options& options, std::ostream& out, Interrupt& interrupt);
 
 using Say = std::function<void(const std::string& line)>;

@@ -12,7 +12,7 @@ namespace call_benchmark {
 /// Measures how many calls are answered in time by a node that gets five times as many calls as it
 /// can handle, with NodeOptions::limits.calls and without. The calls come at a fixed rate, whether
 /// or not earlier ones were answered. Prints a table and returns entries for the JSON file. Throws
-/// batchrpc::Interrupted.
+/// Interrupted.
 nlohmann::json measure_overload(const Options& options, std::ostream& out, Interrupt& interrupt);
 
 /// The called function: keeps a worker busy for two milliseconds.

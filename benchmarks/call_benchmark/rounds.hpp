@@ -46,7 +46,7 @@ Ratio ratio(const Row& row, const Row& floor);
 using Group = std::vector<Row>;
 
 /// Measures everything that the options name. `done` gets each group as soon as it is complete.
-/// Throws batchrpc::Interrupted.
+/// Throws Interrupted.
 void measure_all(const Options& options, Interrupt& interrupt,
                  const std::function<void(const Group&)>& done);
 

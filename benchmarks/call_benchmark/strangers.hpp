@@ -19,7 +19,7 @@ enum class Strangers : unsigned char {
 
 /// Measures a peer's calls over TCP while strangers of each kind connect to the same port, and
 /// their ratio to calls without strangers. Prints a table and returns entries for the JSON file.
-/// Throws batchrpc::Interrupted.
+/// Throws Interrupted.
 nlohmann::json measure_strangers(const Options& options, std::ostream& out, Interrupt& interrupt);
 
 /// For a child: connects to the TCP address as such strangers, until it is ended.

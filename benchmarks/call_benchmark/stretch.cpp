@@ -14,7 +14,7 @@ void Interrupt::raise() {
 }
 
 void Interrupt::check() const {
-  if (raised()) throw batchrpc::Interrupted();
+  if (raised()) throw Interrupted();
 }
 
 void Interrupt::sleep_until(Clock::time_point time) {

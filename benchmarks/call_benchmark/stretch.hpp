@@ -18,7 +18,7 @@ using batchrpc_benchmarks::CpuTime;
 using Clock = std::chrono::steady_clock;
 
 /// The user has asked the program to end.
-class batchrpc::Interrupted : public std::exception {
+class Interrupted : public std::exception {
  public:
   [[nodiscard]] const char* what() const noexcept override { return "interrupted"; }
 };
@@ -28,7 +28,7 @@ class Interrupt {
  public:
   void raise();
   [[nodiscard]] bool raised() const { return raised_.load(); }
-  /// Throws batchrpc::Interrupted if it was raised.
+  /// Throws Interrupted if it was raised.
   void check() const;
   /// Sleeps until `time`, or until raised.
   void sleep_until(Clock::time_point time);
@@ -85,7 +85,7 @@ struct Sample {
 /// Warms up for a quarter of `seconds`, counts calls for `seconds`, then times each call for
 /// another quarter. `one_by_one`: counts and times the same calls, since with one call at a time
 /// reading the clock has no visible cost. `server` is the other process, if there is one. Throws
-/// batchrpc::Interrupted.
+/// Interrupted.
 Sample take_sample(Client& client, double seconds, bool one_by_one, std::optional<pid_t> server,
                    Interrupt& interrupt);
 

@@ -11,9 +11,12 @@ namespace {
 
 // A text that a peer may have made as long as it likes.
 std::string cut(std::string text) {
-  constexpr std::size_t kMost = 300;
+  constexpr std::size_t kMost = 2000;
   if (text.size() <= kMost) return text;
-  text.resize(kMost);
+  std::size_t end = kMost;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U)
+    --end;  // not within a letter
+  text.resize(end);
   return text + "…";
 }
 
@@ -120,11 +123,10 @@ std::shared_ptr<detail::ExposedFunction> FunctionTable::resolve(std::string_view
   auto function = found->with_signature(signature);
   if (!function) {
     const detail::FunctionKind kind = kind_of(name);
-    throw BadSignature(std::string(kind.described) + "'" + shown(name) + "' on " +
-                       std::string(node) + " has the signature " +
-                       cut(shown_signature(name, found->signature)) + ", but was called as " +
-                       cut(shown_signature(name, signature)) + "; " +
-                       std::string(kind.if_signature_differs));
+    throw BadSignature(
+        std::string(kind.described) + "'" + shown(name) + "' on " + std::string(node) +
+        " has the signature " + shown_signature(name, found->signature) + ", but was called as " +
+        cut(shown_signature(name, signature)) + "; " + std::string(kind.if_signature_differs));
   }
   return function;
 }

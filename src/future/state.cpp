@@ -296,7 +296,7 @@ void StateBase::put_back(Callback* newest) noexcept {
 
 bool StateBase::wait(const std::optional<TimePoint>& deadline) {
   if (ready()) return true;
-  WaitGuard::check(*this);
+  if (!deadline) WaitGuard::check(*this);
   const Ref<StateBase> self = Ref<StateBase>::share(*this);  // a callback may drop the future
   const NestedWait nested([this] { return ready(); });
   BlockedThread blocked(&BlockedThread::wake, false);

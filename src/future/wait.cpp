@@ -92,7 +92,7 @@ WaitGuard::~WaitGuard() { innermost_guard() = outer_; }
 
 WaitGuard* WaitGuard::innermost() noexcept { return innermost_guard(); }
 
-void WaitGuard::check(StateBase& state) {
+void WaitGuard::check(const StateBase& state) {
   for (WaitGuard* guard = innermost(); guard != nullptr; guard = guard->outer_)
     guard->check_wait(state);
 }

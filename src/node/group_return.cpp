@@ -115,7 +115,10 @@ void GroupMembership::check_members(const PeerIdentity& root) {
     core_.submit(root.name, key, std::move(options), encoder, std::move(handler));
   };
   try {
-    detail::send_call<std::vector<Member>>(submit, key_of<std::vector<Member>>(kMembers), {})
+    detail::OutgoingOptions how;
+    how.timeout = core_.call_timeout();
+    detail::send_call<std::vector<Member>>(submit, key_of<std::vector<Member>>(kMembers),
+                                           std::move(how))
         .then([weak = weak_from_this(), root](const Result<std::vector<Member>>& members) {
           const auto self = weak.lock();
           if (!self) return;

@@ -7,8 +7,8 @@ namespace batchrpc {
 
 std::vector<Member> GroupRoster::lost() const {
   std::vector<Member> lost;
-  for (const auto& [name, member] : lost_)
-    lost.push_back(member);
+  for (const auto& [name, entry] : lost_)
+    lost.push_back(entry.member);
   return lost;
 }
 
@@ -63,15 +63,15 @@ std::optional<Member> GroupRoster::lose(const std::string& name, std::uint64_t i
   if (at == members_.end()) return std::nullopt;
   Member member = std::move(*at);
   members_.erase(at);
-  lost_.insert_or_assign(name, member);
+  lost_.insert_or_assign(name, Lost{.member = member});
   return member;
 }
 
 std::optional<Member> GroupRoster::restore(const std::string& name, std::uint64_t incarnation) {
   const auto at = lost_.find(name);
-  if (at == lost_.end() || at->second.incarnation != incarnation) return std::nullopt;
-  if (has_rank(at->second.rank)) return std::nullopt;
-  Member member = std::move(at->second);
+  if (at == lost_.end() || at->second.member.incarnation != incarnation) return std::nullopt;
+  if (at->second.replaced || has_rank(at->second.member.rank)) return std::nullopt;
+  Member member = std::move(at->second.member);
   lost_.erase(at);
   members_.push_back(member);
   return member;
@@ -79,13 +79,9 @@ std::optional<Member> GroupRoster::restore(const std::string& name, std::uint64_
 
 std::vector<Member> GroupRoster::take_lost_of_rank(std::int32_t rank) {
   std::vector<Member> lost;
-  for (auto at = lost_.begin(); at != lost_.end();) {
-    if (at->second.rank == rank) {
-      lost.push_back(std::move(at->second));
-      at = lost_.erase(at);
-    } else {
-      ++at;
-    }
+  for (auto& [name, entry] : lost_) {
+    if (entry.member.rank == rank && !std::exchange(entry.replaced, true))
+      lost.push_back(entry.member);
   }
   return lost;
 }

@@ -35,8 +35,8 @@ class GroupRoster {
   /// rank: then it must join again.
   std::optional<Member> restore(const std::string& name, std::uint64_t incarnation);
 
-  /// Removes and returns the lost nodes that had this rank. They cannot become members again but by
-  /// a join.
+  /// Returns the lost nodes that had this rank, each once. From now on they become members again
+  /// only by a join.
   [[nodiscard]] std::vector<Member> take_lost_of_rank(std::int32_t rank);
   /// Forgets the lost nodes for which `is_forgotten(name)` is true.
   template <class Predicate>
@@ -53,7 +53,11 @@ class GroupRoster {
   [[nodiscard]] bool has_rank(std::int32_t rank) const;
 
   std::vector<Member> members_;
-  std::map<std::string, Member> lost_;
+  struct Lost {
+    Member member;
+    bool replaced = false;  // another node has its rank
+  };
+  std::map<std::string, Lost> lost_;
 };
 
 }  // namespace batchrpc

@@ -71,7 +71,7 @@ ObjectTable::Entry& ObjectTable::await(const ObjectId& object, std::uint64_t pee
   Entry& expected = entries_[object];
   expected.awaited_for = peer;
   ++awaited_;
-  ++awaited_of_[peer];
+  if (peer != 0) ++awaited_of_[peer];
   wait_for_creation(object, expected);
   return expected;
 }
@@ -269,7 +269,10 @@ class ObjectTable::FailedJobs {
     if (jobs_.empty() || !loop_->is_driving()) return;
     const auto loop = loop_;
     end_turn();
-    loop->defer(std::move(*this));
+    try {
+      loop->defer(std::move(*this));
+    } catch (const std::bad_alloc&) {  // NOLINT: then the rest fails here
+    }
   }
 
  private:

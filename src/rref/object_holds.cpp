@@ -114,13 +114,18 @@ std::vector<Fork> ObjectTable::update(const PeerIdentity& user,
 
 void ObjectTable::await_here(const ObjectId& object) {
   const std::lock_guard lock(mutex_);
-  if (!closed_) await(object, node_.incarnation()).held_here = true;
+  if (!closed_) await(object, 0).held_here = true;
 }
 
 void ObjectTable::hold_here(const ObjectId& object) {
   const std::lock_guard lock(mutex_);
   std::exception_ptr why;
-  if (Entry* const held = entry(object, node_.incarnation(), why)) held->held_here = true;
+  Entry* const held = entry(object, caller_here(), why);
+  if (held != nullptr) {
+    held->held_here = true;
+  } else if (code_of(why) == ErrorCode::overloaded) {
+    std::rethrow_exception(why);
+  }
 }
 
 void ObjectTable::let_go_here(const ObjectId& object) {

@@ -139,11 +139,13 @@ void ObjectTable::start(const ObjectId& object, Entry& known) {
 void ObjectTable::run_next(const ObjectId& object) {
   Jobs::node_type job;
   Result<std::shared_ptr<void>> value = std::shared_ptr<void>();
+  bool one_at_a_time = true;
   {
     const std::lock_guard lock(mutex_);
     const auto at = entries_.find(object);
     if (at == entries_.end()) return;  // the node has ended
     --at->second.line->starting;
+    one_at_a_time = at->second.type->methods_at_once == 1;
     auto& jobs = at->second.line->jobs;
     if (!jobs.empty()) {  // otherwise the calls were cancelled
       job = jobs.extract(jobs.begin());
@@ -154,7 +156,11 @@ void ObjectTable::run_next(const ObjectId& object) {
   if (job) {
     job.mapped().hook.reset();
     if (job.mapped().call) job.mapped().call->set_in_line(false);
-    job.mapped().run(std::move(value));
+    {
+      std::optional<RunningMethod> method;
+      if (one_at_a_time && !makes) method.emplace(object);
+      job.mapped().run(std::move(value));
+    }
     job = {};
   }
   if (makes) return;

@@ -111,7 +111,7 @@ class ObjectTable : public std::enable_shared_from_this<ObjectTable> {
     std::exception_ptr failed;
     std::vector<Hold> holds;
     std::unique_ptr<Line> line;
-    std::uint64_t awaited_for = 0;  // the incarnation of the peer that named it first
+    std::uint64_t awaited_for = 0;  // the incarnation of the peer that named it first; 0: this node
     bool held_here = false;
 
     [[nodiscard]] Line& in_line() {

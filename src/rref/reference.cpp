@@ -245,10 +245,14 @@ void RunningMethod::called(const ObjectId& object, StateBase* state) {
   }
 }
 
-void RunningMethod::check_wait(StateBase& state) {
+RunningMethod::~RunningMethod() {
+  for (const Ref<StateBase>& call : calls_)
+    call->dropped();
+}
+
+void RunningMethod::check_wait(const StateBase& state) {
   for (const Ref<StateBase>& call : calls_) {
     if (call.get() != &state) continue;
-    state.cancel();
     throw InvalidArgument(
         "a method waits for another method of its own object, which starts only when the first "
         "returns; use co_await, or call the C++ method directly");

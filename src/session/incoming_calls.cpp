@@ -14,6 +14,7 @@
 #include "session/call_table.hpp"
 #include "session/flow_control.hpp"
 #include "session/function_limits.hpp"
+#include "session/read_turn.hpp"
 #include "transport/turn_end.hpp"
 
 // How the peer's calls come in: in order, with their payloads, and on to the function.
@@ -179,21 +180,37 @@ void IncomingCalls::give_up(const PayloadAssembler::Whole& call) {
   run_in_turn(*key);
 }
 
-// Leaves the rest of a long line to later turns of the loop.
+// Runs the calls whose turn it is, for the turn of a connection. The rest of a long line is left to
+// later turns of the loop.
 void IncomingCalls::run_in_turn(const CallOrder::Key& key) {
-  for (int i = 0; i < kEndedAtOnce; ++i) {
-    auto next = order_.take(key);
-    if (!next) return;
-    dispatch_late(*std::move(next));
-  }
-  if (!order_.has(key)) return;
-  detail::end_turn();
-  link_->loop()->defer([self = shared_from_this(), key] {
+  if (draining_.contains(key)) return;
+  ReadTurn turn(*link_->loop(), link_->loop()->ticks(), false);
+  while (auto next = order_.take(key)) {
+    run_late(*std::move(next));
+    if (!turn.count_message(0)) continue;
+    detail::end_turn();
+    draining_.insert(key);
     try {
-      self->run_in_turn(key);
-    } catch (const std::bad_alloc&) {  // NOLINT: a call that was taken ends at its deadline
+      return link_->loop()->defer([self = shared_from_this(), key] {
+        self->draining_.erase(key);
+        self->run_in_turn(key);
+      });
+    } catch (const std::bad_alloc&) {  // goes on at once
+      draining_.erase(key);
     }
-  });
+  }
+}
+
+// Answers with the error of a call that cannot be handed over: the thread may not be reading its
+// connection any more.
+void IncomingCalls::run_late(PayloadAssembler::Whole whole) {
+  const wire::FrameHeader header = wire::parse_frame(whole.words).header;
+  try {
+    dispatch_late(std::move(whole));
+  } catch (const std::exception&) {  // BadMessage, or no memory
+    if ((header.flags & wire::kNoReply) == 0)
+      send_error(header.id, std::current_exception(), false, nullptr);
+  }
 }
 
 // --- on to the function

@@ -5,6 +5,7 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -98,6 +99,7 @@ class IncomingCalls final : public detail::ReplySink,
   [[nodiscard]] static std::optional<CallOrder::Key> ordering_key_of(const CalledFunction& function,
                                                                      const wire::FrameView& frame);
   void run_in_turn(const CallOrder::Key& key);
+  void run_late(PayloadAssembler::Whole whole);
   [[nodiscard]] std::optional<TimePoint> deadline_of(const wire::FrameView& frame) const;
   void dispatch(CalledFunction& function, const wire::FrameView& frame,
                 std::vector<Bytes>& payloads, std::optional<TimePoint> deadline);
@@ -139,6 +141,7 @@ class IncomingCalls final : public detail::ReplySink,
   std::uint64_t unread_bytes_ = 0;
   CallBudget budget_;
   CallOrder order_;
+  std::set<CallOrder::Key> draining_;  // whose lines go on in a later turn of the loop
   bool caller_gone_ = false;
   InFlightCalls in_flight_;
   std::atomic<int> answering_{0};

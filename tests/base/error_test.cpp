@@ -218,6 +218,11 @@ TEST_CASE("The stack in the text of LibTorch's exceptions is left out") {
               "the sizes differ\nException raised from add at a.cpp:1 (most recent call first):\n"
               "frame #0: add + 0x57 (0x7f in libc10.so)\n");
         }) == "the sizes differ");
+  CHECK(described([] {
+          throw std::runtime_error(
+              "load: the sizes differ\nException raised from add at a.cpp:1:\nframe #0: add\n"
+              "frame #1: main\n; shard 3");
+        }) == "load: the sizes differ; shard 3");
 }
 
 TEST_CASE("A nested exception is described behind the one around it, to a depth of eight") {

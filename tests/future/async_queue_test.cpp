@@ -71,6 +71,19 @@ TEST_CASE("A pop waits for an item, and those that wait get them by turns") {
   CHECK(queue.size() == 0);
 }
 
+TEST_CASE("A pop whose future is dropped takes no item") {
+  AsyncQueue<int> queue(4);
+  std::optional<Future<int>> dropped(queue.pop());
+  auto second = queue.pop();
+  dropped.reset();
+  queue.push(1);
+  CHECK(second.get() == 1);
+  { const auto only = queue.pop(); }
+  CHECK(queue.try_push(2));
+  CHECK(queue.size() == 1);
+  CHECK(queue.pop().get() == 2);
+}
+
 TEST_CASE("try_push leaves the item as it was if there is no room") {
   AsyncQueue<std::unique_ptr<int>> queue(1);
   CHECK(queue.try_push(std::make_unique<int>(1)));

@@ -55,6 +55,7 @@ TEST_CASE("lost nodes of a rank are given up once, and do not come back by thems
   CHECK(roster.take_lost_of_rank(2).empty());
   CHECK(roster.take_lost_of_rank(1).size() == 2);
   CHECK(roster.take_lost_of_rank(1).empty());
+  CHECK(roster.lost().size() == 2);  // members that were away have yet to hear of it
   CHECK_FALSE(roster.restore("a", 7));
 }
 

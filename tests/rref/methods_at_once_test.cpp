@@ -21,8 +21,11 @@ class Desk {
   int count() { return ++counted; }
 
   int waits_for_own(const batchrpc::RRef<Desk>& self) { return self.call<&Desk::count>().get(); }
-  bool waits_a_while_for_own(const batchrpc::RRef<Desk>& self) {
-    return self.call<&Desk::count>().wait_for(std::chrono::hours(1));
+  bool polls_own(const batchrpc::RRef<Desk>& self) {
+    return self.call<&Desk::count>().wait_for(batchrpc::Duration::zero());
+  }
+  void drops_own(const batchrpc::RRef<Desk>& self) {
+    self.with({.cancel_when_dropped = true}).call<&Desk::count>();
   }
   batchrpc::Future<int> leaves_to_own(batchrpc::RRef<Desk> self) {
     co_return 10 * co_await self.call<&Desk::count>();
@@ -40,14 +43,7 @@ class Desk {
 };
 
 /// The same, with room for three.
-class WideDesk : public Desk {
- public:
-  int enter_wide() { return enter(); }
-  int count_wide() { return count(); }
-  int waits_for_own_wide(const batchrpc::RRef<WideDesk>& self) {
-    return self.call<&WideDesk::count_wide>().get();
-  }
-};
+class WideDesk : public Desk {};
 
 }  // namespace objects
 
@@ -72,13 +68,11 @@ struct DeskWorld : ObjectWorld {
     owner.expose<&Desk::enter>();
     owner.expose<&Desk::count>();
     owner.expose<&Desk::waits_for_own>();
-    owner.expose<&Desk::waits_a_while_for_own>();
+    owner.expose<&Desk::polls_own>();
+    owner.expose<&Desk::drops_own>();
     owner.expose<&Desk::leaves_to_own>();
     owner.expose<&Desk::waits_for_another>();
-    owner.expose_class<WideDesk()>();
-    owner.expose<&WideDesk::enter_wide>();
-    owner.expose<&WideDesk::count_wide>();
-    owner.expose<&WideDesk::waits_for_own_wide>();
+    owner.expose_class<WideDesk(), Desk>();
   }
   ~DeskWorld() { Desk::gate.reset(); }
   DeskWorld(const DeskWorld&) = delete;
@@ -108,12 +102,11 @@ TEST_CASE("one method of an object runs at once, or as many as its class says") 
   }
   SECTION("three, of an object that another node makes") {
     DeskWorld nodes;
-    CHECK(nodes.most_at_once<&WideDesk::enter_wide>(nodes.user.create<WideDesk>("owner")) == 3);
+    CHECK(nodes.most_at_once<&Desk::enter>(nodes.user.create<WideDesk>("owner")) == 3);
   }
   SECTION("three, of an object that its owner has made") {
     DeskWorld nodes;
-    CHECK(nodes.most_at_once<&WideDesk::enter_wide>(
-              nodes.owner.own(std::make_shared<WideDesk>())) == 3);
+    CHECK(nodes.most_at_once<&Desk::enter>(nodes.owner.own(std::make_shared<WideDesk>())) == 3);
   }
 }
 
@@ -123,7 +116,7 @@ TEST_CASE("a cancelled call of an object with room for several leaves its place 
   nodes.open_after(2s);
   std::vector<Future<int>> calls;
   for (int i = 0; i < 9; ++i)
-    calls.push_back(desk.call<&WideDesk::enter_wide>());
+    calls.push_back(desk.call<&Desk::enter>());
   nodes.world.loop->schedule(nodes.world.loop->now() + 1s, [&] {
     CHECK(Desk::inside == 3);
     for (const std::size_t i : {3U, 4U, 6U, 8U})
@@ -133,7 +126,7 @@ TEST_CASE("a cancelled call of an object with room for several leaves its place 
   for (auto& call : calls)
     answered += outcome(std::move(call)) ? 1 : 0;
   CHECK(answered == 5);
-  CHECK(desk.call<&WideDesk::enter_wide>().get() == 6);
+  CHECK(desk.call<&Desk::enter>().get() == 6);
 }
 
 TEST_CASE("a method that waits for a method of its own object is refused at once") {
@@ -144,9 +137,17 @@ TEST_CASE("a method that waits for a method of its own object is refused at once
   CHECK(refused.code() == ErrorCode::invalid_argument);
   CHECK_THAT(message_of(refused), Catch::Contains("waits for another method of its own object") &&
                                       Catch::Contains("co_await"));
-  CHECK_FALSE(outcome(desk.call<&Desk::waits_a_while_for_own>(desk)));
   CHECK(nodes.world.loop->now() - start < 1s);
-  CHECK(desk.call<&Desk::count>().get() == 1);  // none of the refused ones has run
+  CHECK(desk.call<&Desk::count>().get() == 2);  // the refused wait's call has run since
+}
+
+TEST_CASE("a method may ask whether a call of its own object has ended, and drop it") {
+  const DeskWorld nodes;
+  const RRef<Desk> desk = nodes.user.create<Desk>("owner");
+  CHECK_FALSE(desk.call<&Desk::polls_own>(desk).get());
+  CHECK(desk.call<&Desk::count>().get() == 2);
+  desk.call<&Desk::drops_own>(desk).get();
+  CHECK(desk.call<&Desk::count>().get() == 3);  // the dropped one has not run
 }
 
 TEST_CASE("a method that leaves to its own object, or waits for another one, is not refused") {
@@ -157,7 +158,7 @@ TEST_CASE("a method that leaves to its own object, or waits for another one, is 
   CHECK(desk.call<&Desk::waits_for_another>(desk, other).get() == 1);
   CHECK(desk.call<&Desk::count>().get() == 3);
   const RRef<WideDesk> wide = nodes.user.create<WideDesk>("owner");
-  CHECK(wide.call<&WideDesk::waits_for_own_wide>(wide).get() == 1);
+  CHECK(wide.call<&Desk::waits_for_own>(wide).get() == 1);
 }
 
 TEST_CASE("a handler that runs inside a method's wait is refused the method's object, too") {

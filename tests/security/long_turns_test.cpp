@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "node/node_core.hpp"
+#include "node/raw_frames.hpp"
+#include "node/raw_peer.hpp"
 #include "rref/objects.hpp"
 
 // What a few bytes of a peer can make a node do in one turn of its loop.
@@ -55,6 +57,52 @@ TEST_CASE("calls of an object that never comes end by a few hundred at a time") 
     most = std::max(most, seen[i] - seen[i - 1]);
   CHECK(seen.back() == kCalls);
   CHECK(most <= 512);
+}
+
+std::vector<Word> method_frame(std::uint32_t number, std::uint64_t id, const detail::ObjectId& of,
+                               const Bytes& bytes, wire::CallContextBody context = {}) {
+  Encoder encoder(wire::kEnvelopeWords);
+  encode_struct<detail::ObjectId, Bytes>(encoder, wire::kBodyPointer, of, bytes);
+  if (!context.metadata.empty()) wire::add_context(encoder, context);
+  wire::finish_frame(encoder, {.kind = wire::FrameKind::call, .number = number, .id = id});
+  std::vector<Word> words = encoder.words();
+  if (wire::has_inline_payloads(words)) {
+    for (const Bytes& payload : encoder.payloads())
+      words.resize(words.size() + wire::padded(payload.size()) / sizeof(Word));
+  }
+  return words;
+}
+
+TEST_CASE("a call in a long line that breaks the protocol fails alone, whenever its turn is") {
+  const test::VirtualWorld world;
+  const Node root = world.root();
+  test::RawPeer peer(world);
+  peer.say_hello();
+  peer.send(test::define(0, "batchrpc.method:size", signature<int, detail::ObjectId, Bytes>()));
+  const detail::ObjectId object{.owner = 1, .creator = 2, .number = 3, .key = 4};
+  constexpr std::size_t kLarge = 100'000;
+  constexpr std::uint64_t kCalls = 1200;
+  peer.send(method_frame(0, 1, object, Bytes::allocate(kLarge)));
+  std::vector<Word> words;
+  for (std::uint64_t id = 2; id <= kCalls; ++id) {
+    const bool bad = id == 700 || id == 1100;
+    const auto frame = method_frame(
+        0, id, object, {},
+        bad ? wire::CallContextBody{.metadata = {{"", "x"}}} : wire::CallContextBody{});
+    words.insert(words.end(), frame.begin(), frame.end());
+  }
+  peer.send(words);
+  world.run_for(10ms);
+  CHECK(peer.frames().size() < 10);  // all wait for the first
+  auto chunk = wire::plain_frame({.kind = wire::FrameKind::chunk, .id = 1, .value = kLarge});
+  chunk.resize(chunk.size() + wire::padded(kLarge) / sizeof(Word));
+  peer.send(chunk);
+  world.run_for(100ms);
+  std::size_t answered = 0;
+  for (const auto& frame : peer.frames())
+    answered += wire::parse_frame(frame).header.kind == wire::FrameKind::error;
+  CHECK(answered == kCalls);
+  CHECK_FALSE(peer.closed());
 }
 
 TEST_CASE("a function of the library takes arguments of eight times their message at most") {

@@ -24,7 +24,8 @@ namespace batchrpc {
 /// InvalidArgument. Throws Overloaded if its thread cannot be started.
 class BATCHRPC_EXPORT InterruptHandler {
  public:
-  /// `interrupted(signal)` is called at most once. It must not destroy this object.
+  /// `interrupted(signal)` is called at most once. It must not destroy this object. An exception of
+  /// it ends the process.
   explicit InterruptHandler(std::function<void(int)> interrupted);
 
   /// Waits for a running `interrupted`, and restores the previous handling of the signals.

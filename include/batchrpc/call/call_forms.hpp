@@ -16,25 +16,27 @@ class CallForms {
  public:
   /// Calls a function that was exposed with expose<F>(), as Node::call does.
   template <auto F, class... Args>
-  requires kFits<TraitsOf<F>, ObjectOf<Handle>, Args...>
+  requires CallableWith<F, ObjectOf<Handle>, Passed<Handle, Args>...>
   auto call(Args&&... args) const {
     return handle().template call_function<F>(std::forward<Args>(args)...);
   }
   /// Calls a function by name: `worker.call<int(int, int)>("add", 1, 2)`.
   template <class Function, class... Args>
-  requires std::is_function_v<Function> && kFits < FunctionTraits<Function>,
-  void, Args... > auto call(std::string_view function, Args&&... args) const {
+  requires CallableByName<Function, Passed<Handle, Args>...>
+  auto call(std::string_view function, Args&&... args) const {
     return handle().template call_named<Function>(function, std::forward<Args>(args)...);
   }
 
   /// @cond
-  template <auto F, class... Args, class Why = WhyNotCalled<TraitsOf<F>, ObjectOf<Handle>, Args...>>
+  template <auto F, class... Args,
+            class Why = WhyNotCalled<TraitsOf<F>, ObjectOf<Handle>, Passed<Handle, Args>...>>
   requires(!std::is_void_v<Why>) BATCHRPC_NO_CALL Refused call(Args&&... args)
   const;
   template <class Function, class... Args,
-            class Why = WhyNotCalled<FunctionTraits<Function>, void, Args...>>
-  requires std::is_function_v<Function> &&(!std::is_void_v<Why>)BATCHRPC_NO_CALL Refused
-      call(std::string_view function, Args&&... args) const;
+            class Why = WhyNotCalled<FunctionTraits<Function>, void, Passed<Handle, Args>...>>
+  requires(std::is_function_v<Function> && !std::is_void_v<Why>) BATCHRPC_NO_CALL Refused
+      call(std::string_view function, Args&&... args)
+  const;
   template <class... Args>
   BATCHRPC_NAME_THE_FUNCTION Refused call(Args&&... args) const;
   /// @endcond
@@ -51,14 +53,14 @@ class NotifyForms {
   /// Sends a call whose result nobody waits for. It runs at most once, and nothing reports whether
   /// it ran. Throws the errors that occur before it is queued.
   template <auto F, class... Args>
-  requires kFits<TraitsOf<F>, ObjectOf<Handle>, Args...>
+  requires CallableWith<F, ObjectOf<Handle>, Args...>
   void notify(Args&&... args) const {
     handle().template notify_function<F>(std::forward<Args>(args)...);
   }
   /// The same by name.
   template <class Function, class... Args>
-  requires std::is_function_v<Function> && kFits < FunctionTraits<Function>,
-  void, Args... > void notify(std::string_view function, Args&&... args) const {
+  requires CallableByName<Function, Args...>
+  void notify(std::string_view function, Args&&... args) const {
     handle().template notify_named<Function>(function, std::forward<Args>(args)...);
   }
 
@@ -67,7 +69,7 @@ class NotifyForms {
   requires(!std::is_void_v<Why>) BATCHRPC_NO_CALL void notify(Args&&... args) const;
   template <class Function, class... Args,
             class Why = WhyNotCalled<FunctionTraits<Function>, void, Args...>>
-  requires std::is_function_v<Function> &&(!std::is_void_v<Why>)BATCHRPC_NO_CALL
+  requires(std::is_function_v<Function> && !std::is_void_v<Why>) BATCHRPC_NO_CALL
       void notify(std::string_view function, Args&&... args) const;
   /// @endcond
 

@@ -218,6 +218,14 @@ struct ObjectOfHandle {
 };
 template <class Handle>
 using ObjectOf = typename ObjectOfHandle<Handle>::type;
+/// As what a handle passes an argument on. A handle of several peers encodes each argument once,
+/// and does not move it.
+template <class Handle, class Argument>
+struct PassedBy {
+  using type = Argument;
+};
+template <class Handle, class Argument>
+using Passed = typename PassedBy<Handle, Argument>::type;
 
 template <class Traits, class Object>
 inline constexpr bool kMethodOf = true;
@@ -237,6 +245,21 @@ inline constexpr bool kFits = kTravels<Traits>&& kMethodOf<Traits, Object>&& [] 
     return false;
   }
 }();
+
+/// Whether the function F can be called on an Object (void: on a peer) with arguments of these
+/// types.
+template <auto F, class Object, class... Args>
+concept CallableWith = kFits<TraitsOf<F>, Object, Args...>;
+/// Whether the factory F, a function or a method of an Object, can create an object.
+template <auto F, class... Args>
+concept CreatesBy = kFits < FunctionFactoryTraits<F>,
+void, Args... > ;
+template <auto M, class Object, class... Args>
+concept CreatesOn = kFits<FactoryTraits<M>, Object, Args...>;
+/// Whether a function with the type Function can be called by a name.
+template <class Function, class... Args>
+concept CallableByName = std::is_function_v<Function> && kFits < FunctionTraits<Function>,
+void, Args... > ;
 
 template <class Traits, class Object, class... Args>
 consteval auto mistake_of_call() {

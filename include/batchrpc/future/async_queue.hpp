@@ -5,11 +5,15 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "batchrpc/base/error.hpp"
+#include "batchrpc/base/ref.hpp"
+#include "batchrpc/base/result.hpp"
 #include "batchrpc/future/future.hpp"
 #include "batchrpc/future/promise.hpp"
+#include "batchrpc/future/state.hpp"
 
 namespace batchrpc {
 
@@ -42,11 +46,9 @@ class AsyncQueue {
   Future<void> push(T item) {
     std::unique_lock lock(mutex_);
     if (closed_) return make_failed_future<void>(closed_error());
-    if (!takers_.empty()) {
-      Promise<T> taker = std::move(takers_.front());
-      takers_.pop_front();
+    if (Taker taker = next_taker()) {
       lock.unlock();
-      taker.set_value(std::move(item));
+      give(std::move(taker), std::move(item));
       return make_ready_future();
     }
     if (items_.size() < capacity_) {
@@ -62,25 +64,25 @@ class AsyncQueue {
   [[nodiscard]] bool try_push(T&& item) {
     std::unique_lock lock(mutex_);
     if (closed_ || items_.size() >= capacity_) return false;
-    if (takers_.empty()) {
+    if (Taker taker = next_taker()) {
+      lock.unlock();
+      give(std::move(taker), std::move(item));
+    } else {
       items_.push_back(std::move(item));
-      return true;
     }
-    Promise<T> taker = std::move(takers_.front());
-    takers_.pop_front();
-    lock.unlock();
-    taker.set_value(std::move(item));
     return true;
   }
 
   /// Takes the oldest item. The future is ready when there is one. It fails with ShutDown when the
-  /// queue is closed and empty. Do not drop the future: the item that it gets would be lost.
+  /// queue is closed and empty. A future that is dropped while it waits takes no item. One that is
+  /// ready has its item, which goes with it.
   [[nodiscard]] Future<T> pop() {
     std::unique_lock lock(mutex_);
     if (items_.empty()) {
       if (closed_) return make_failed_future<T>(closed_error());
-      takers_.emplace_back();
-      return takers_.back().get_future();
+      Taker taker(new detail::State<T>(1));
+      takers_.push_back(taker);
+      return detail::FutureAccess::make(std::move(taker));
     }
     std::optional<Promise<void>> admitted;
     T item = take(admitted);
@@ -103,7 +105,7 @@ class AsyncQueue {
   /// Refuses further items. Those that wait for room fail with ShutDown; those in the queue can
   /// still be taken. Idempotent.
   void close() {
-    std::deque<Promise<T>> takers;
+    std::deque<Taker> takers;
     std::deque<Waiting> waiting;
     {
       const std::lock_guard lock(mutex_);
@@ -111,8 +113,8 @@ class AsyncQueue {
       takers.swap(takers_);
       waiting.swap(waiting_);
     }
-    for (Promise<T>& taker : takers)
-      taker.set_error(closed_error());
+    for (Taker& taker : takers)
+      give(std::move(taker), closed_error());
     for (Waiting& each : waiting)
       each.in.set_error(closed_error());
   }
@@ -126,11 +128,28 @@ class AsyncQueue {
   [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
 
  private:
+  static_assert(std::is_nothrow_move_constructible_v<T>,
+                "the items of an AsyncQueue must be movable without an exception");
+  using Taker = detail::Ref<detail::State<T>>;  // the state of a future of pop()
   struct Waiting {
     T item;
     Promise<void> in;
   };
 
+  // Removes and returns the taker that is next; null if none waits. Those whose futures were
+  // dropped are left out. The caller must hold the lock.
+  Taker next_taker() noexcept {
+    while (!takers_.empty()) {
+      Taker taker = std::move(takers_.front());
+      takers_.pop_front();
+      if (!taker->holds_all(1)) return taker;
+    }
+    return {};
+  }
+  static void give(Taker taker, Result<T> item) noexcept {
+    taker->store(std::move(item));
+    taker.release()->complete();
+  }
   static std::exception_ptr closed_error() {
     return std::make_exception_ptr(ShutDown("the AsyncQueue is closed"));
   }
@@ -150,8 +169,8 @@ class AsyncQueue {
   const std::size_t capacity_;
   mutable std::mutex mutex_;
   std::deque<T> items_;
-  std::deque<Waiting> waiting_;    // for room; only while there is none
-  std::deque<Promise<T>> takers_;  // only while there is no item
+  std::deque<Waiting> waiting_;  // for room; only while there is none
+  std::deque<Taker> takers_;     // only while there is no item
   bool closed_ = false;
 };
 

@@ -92,7 +92,7 @@ namespace detail {
 
 class StateBase;
 
-/// Refuses waits of the calling thread that could never end, while it exists. It lives on the
+/// Refuses waits of the calling thread that would never end, while it exists. It lives on the
 /// thread's stack.
 class BATCHRPC_EXPORT WaitGuard {
  public:
@@ -100,8 +100,9 @@ class BATCHRPC_EXPORT WaitGuard {
   WaitGuard(const WaitGuard&) = delete;
   WaitGuard& operator=(const WaitGuard&) = delete;
 
-  /// Asks all guards of the thread whether it may wait for `state`. Throws what they throw.
-  static void check(StateBase& state);
+  /// Asks all guards of the thread whether it may wait for `state` without a deadline. Throws their
+  /// errors.
+  static void check(const StateBase& state);
 
  protected:
   ~WaitGuard();
@@ -112,7 +113,7 @@ class BATCHRPC_EXPORT WaitGuard {
 
  private:
   /// Throws if the thread must not wait for `state`.
-  virtual void check_wait(StateBase& state) = 0;
+  virtual void check_wait(const StateBase& state) = 0;
 
   WaitGuard* const outer_;
 };

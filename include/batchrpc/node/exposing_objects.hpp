@@ -166,8 +166,8 @@ const {
 }
 
 template <auto F, class... Args>
-requires detail::kFits < detail::FunctionFactoryTraits<F>,
-void, Args... > auto Peer::create(Args&&... args) const {
+requires detail::CreatesBy<F, Args...>
+auto Peer::create(Args&&... args) const {
   using Traits = detail::FunctionTraits<decltype(F)>;
   using T = typename detail::MadeObject<typename Traits::Result>::Class;
   return RRef<T>(detail::create_by(*this, detail::factory_name<F>(), detail::function_name<F>(),

@@ -74,15 +74,15 @@ class BATCHRPC_EXPORT Node {
   /// function's result. If the result is a view, the future holds a copy: a std::string for a
   /// std::string_view, a std::vector<T> for a std::span<const T>.
   template <auto F, class... Args>
-  requires detail::kFits < detail::TraitsOf<F>,
-  void, Args... > auto call(PeerRef peer, Args&&... args) const {
+  requires detail::CallableWith<F, void, Args...>
+  auto call(PeerRef peer, Args&&... args) const {
     return call_as<detail::FunctionTraits<decltype(F)>>(detail::key_of<F>(), peer,
                                                         std::forward<Args>(args)...);
   }
   /// Calls a function by name: `node.call<int(int, int)>("worker1", "add", 1, 2)`.
   template <class Function, class... Args>
-  requires std::is_function_v<Function> && detail::kFits < detail::FunctionTraits<Function>,
-  void, Args... > auto call(PeerRef peer, std::string_view function, Args&&... args) const {
+  requires detail::CallableByName<Function, Args...>
+  auto call(PeerRef peer, std::string_view function, Args&&... args) const {
     using Traits = detail::FunctionTraits<Function>;
     return call_as<Traits>(detail::key_of<Traits>(function), peer, std::forward<Args>(args)...);
   }
@@ -93,8 +93,9 @@ class BATCHRPC_EXPORT Node {
   const;
   template <class Function, class... Args,
             class Why = detail::WhyNotCalled<detail::FunctionTraits<Function>, void, Args...>>
-  requires std::is_function_v<Function> &&(!std::is_void_v<Why>)BATCHRPC_NO_CALL detail::Refused
-      call(PeerRef peer, std::string_view function, Args&&... args) const;
+  requires(std::is_function_v<Function> && !std::is_void_v<Why>) BATCHRPC_NO_CALL detail::Refused
+      call(PeerRef peer, std::string_view function, Args&&... args)
+  const;
   template <class... Args>
   BATCHRPC_NAME_THE_FUNCTION detail::Refused call(Args&&... args) const;
   /// @endcond
@@ -121,8 +122,7 @@ class BATCHRPC_EXPORT Node {
       const One& peer) const;
   /// @endcond
 
-  /// Returns the timeout of calls without one of their own: NodeOptions::call_timeout, or what was
-  /// set last.
+  /// Returns the timeout of calls that set none: NodeOptions::call_timeout, or what was set last.
   [[nodiscard]] Duration call_timeout() const;
   /// Sets it for later calls. Throws InvalidArgument unless it is positive.
   void set_call_timeout(Duration timeout) const;
@@ -279,8 +279,8 @@ class BATCHRPC_EXPORT Node {
   }
   /// The same by a function that the peer has exposed with expose_factory.
   template <auto F, class... Args>
-  requires detail::kFits < detail::FunctionFactoryTraits<F>,
-  void, Args... > auto create(PeerRef peer, Args&&... args) const {
+  requires detail::CreatesBy<F, Args...>
+  auto create(PeerRef peer, Args&&... args) const {
     return this->peer(peer).template create<F>(std::forward<Args>(args)...);
   }
   /// @cond

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "batchrpc/base/export.hpp"
-#include "batchrpc/call/argument_check.hpp"
 #include "batchrpc/call/call_forms.hpp"
 #include "batchrpc/call/caller.hpp"
 #include "batchrpc/call/kept_options.hpp"
@@ -21,12 +20,18 @@
 
 namespace batchrpc {
 
+class Peers;
 template <class T>
 class RRef;
 
 namespace detail {
 
 struct PeerAccess;
+
+template <class Argument>
+struct PassedBy<Peers, Argument> {
+  using type = const std::remove_reference_t<Argument>&;
+};
 
 /// The class, and the parameters, of a constructor T(Params...), or of a class alone.
 template <class T>
@@ -99,8 +104,8 @@ class BATCHRPC_EXPORT Peer : public detail::CallForms<Peer>, public detail::Noti
       RRef<typename detail::ConstructorTraits<Constructor>::Class> create(Args&&... args)
   const;
   template <auto F, class... Args>
-  requires detail::kFits < detail::FunctionFactoryTraits<F>,
-  void, Args... > auto create(Args&&... args) const;
+  requires detail::CreatesBy<F, Args...>
+  auto create(Args&&... args) const;
   /// @}
   /// @cond
   template <class Constructor, class... Args,
@@ -221,7 +226,6 @@ class BATCHRPC_EXPORT Peers : public detail::CallForms<Peers> {
   std::vector<Future<detail::Received<R>>> call_typed(const detail::FunctionKey& function,
                                                       const std::tuple<Params...>* /*types*/,
                                                       const Args&... args) const {
-    detail::Takes<Params...>::template check<const Args&...>();
     const std::shared_ptr<NodeCore> core = core_.lock();
     std::vector<Future<detail::Received<R>>> futures;
     futures.reserve(peers_.size());

@@ -20,8 +20,9 @@
 /// methods run.
 namespace batchrpc {
 
-/// How many methods of one object of the class T run at once. Calls start in order all the same. To
-/// let more of them run, say so after the class, before it is exposed:
+/// How many methods of one object of the class T run at once. If there are several, their calls are
+/// taken in order, but two that are taken at once may enter their methods in another order. To let
+/// more than one run, say so after the class, before it is exposed. A derived class says it again:
 ///
 ///     template <>
 ///     inline constexpr std::size_t batchrpc::methods_at_once<ReplayBuffer> = 4;
@@ -201,7 +202,7 @@ Future<R> call_object(ObjectId id, Method method) {
   Future<R> future = promise.get_future();
   const CallContext* context = CallContext::current();
   run_on_object(id, class_name<T>(),
-                [id, promise = std::move(promise), method = std::move(method),
+                [promise = std::move(promise), method = std::move(method),
                  context = context != nullptr ? *context : CallContext()](
                     Result<std::shared_ptr<void>> object) mutable {
                   if (!object) {
@@ -215,9 +216,6 @@ Future<R> call_object(ObjectId id, Method method) {
                   try {
                     const auto self = std::static_pointer_cast<T>(object.value());
                     std::optional<ContextScope> scope(context);
-                    std::optional<RunningMethod> running_method;
-                    static_cast<void>(id);
-                    if constexpr (methods_at_once<T> == 1) running_method.emplace(id);
                     if constexpr (std::is_void_v<decltype(method(*self))>) {
                       method(*self);
                       promise.set_value();
@@ -226,7 +224,6 @@ Future<R> call_object(ObjectId id, Method method) {
                       // may refer to them.
                       auto running = std::make_unique<Method>(std::move(method));
                       Future<R> pending = (*running)(*self);
-                      running_method.reset();
                       scope.reset();
                       if (!pending.valid())
                         throw InvalidArgument("the method returned an empty future");

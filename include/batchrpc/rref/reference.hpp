@@ -108,13 +108,14 @@ struct ObjectClass {
 class BATCHRPC_EXPORT RunningMethod final : public WaitGuard {
  public:
   explicit RunningMethod(const ObjectId& object) noexcept : object_(object) {}
-  ~RunningMethod() = default;
+  /// Cancels calls whose futures were dropped meanwhile, if they are to be (cancel_when_dropped).
+  ~RunningMethod();
   /// A call of the object's node was made by this thread. Remembers it if it is of an object whose
   /// method this thread runs. Null: there is no future.
   static void called(const ObjectId& object, StateBase* state);
 
  private:
-  void check_wait(StateBase& state) override;
+  void check_wait(const StateBase& state) override;
 
   const ObjectId object_;
   std::vector<Ref<StateBase>> calls_{};  // of the object itself

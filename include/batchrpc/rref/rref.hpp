@@ -114,7 +114,7 @@ class RRef : public detail::CallForms<RRef<T>>, public detail::NotifyForms<RRef<
   /// They fail as those of Node::create do. If creating this object failed, they fail with the same
   /// error.
   template <auto M, class... Args>
-  requires detail::kFits<detail::FactoryTraits<M>, T, Args...>
+  requires detail::CreatesOn<M, T, Args...>
   auto create(Args&&... args) const {
     return create_with<M>(CallOptions{}, std::forward<Args>(args)...);
   }
@@ -282,10 +282,16 @@ class RRefCalls : public detail::CallForms<RRefCalls<T>> {
   /// Creates an object by a method, as RRef::create does. Of the options, those of Peer::create
   /// apply.
   template <auto M, class... Args>
-  requires detail::kFits<detail::FactoryTraits<M>, T, Args...>
+  requires detail::CreatesOn<M, T, Args...>
   auto create(Args&&... args) const {
     return handle_.template create_with<M>(options_.get(), std::forward<Args>(args)...);
   }
+  /// @cond
+  template <auto M, class... Args,
+            class Why = detail::WhyNotCalled<detail::FactoryTraits<M>, T, Args...>>
+  requires(!std::is_void_v<Why>) BATCHRPC_NO_CALL detail::Refused create(Args&&... args)
+  const;
+  /// @endcond
   /// Does what RRef::to_here does.
   [[nodiscard]] Future<T> to_here() const { return handle_.to_here_with(options_.get()); }
 
