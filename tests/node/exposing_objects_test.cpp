@@ -28,8 +28,33 @@ struct batchrpc::Codec<exposing_objects::Sum> {
   static exposing_objects::Sum decode(int&& wire) { return exposing_objects::Sum(wire); }
 };
 
+namespace exposing_objects {
+
+/// Its methods have no plain names.
+template <class T>
+class Box {
+ public:
+  T get() const { return T{7}; }
+  T operator()(T n) const { return n + 1; }
+};
+
+}  // namespace exposing_objects
+
 namespace batchrpc {
 namespace exposing_objects_test {
+
+TEST_CASE("methods without a plain name are exposed and called by one that is given") {
+  const test::NodePair pair;
+  using exposing_objects::Box;
+  pair.b.expose<&Box<int>::get>("get");
+  pair.b.expose<&Box<int>::operator()>("more");
+  {
+    const auto box = pair.b.own(std::make_shared<Box<int>>());
+    CHECK(box.call<int()>("get").get() == 7);
+    CHECK(box.call<int(int)>("more", 1).get() == 2);
+  }
+  pair.world.run_for(std::chrono::seconds(1));
+}
 
 using namespace std::chrono_literals;
 using Catch::Contains;

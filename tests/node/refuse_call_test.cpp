@@ -79,6 +79,10 @@ TEST_CASE("a method may refuse its call") {
   CHECK(picky.call<&Picky::take>(7).get() == 7);
 }
 
+TEST_CASE("outside of a handler a refusal is the error itself") {
+  CHECK_THROWS_AS(refuse_call(Overloaded("the buffer is full")), Overloaded);
+}
+
 TEST_CASE("a refusal is no error of the handler") {
   test::VirtualWorld world;
   NodeOptions options = world.options("a");

@@ -138,6 +138,7 @@ TEST_CASE("a method that waits for a method of its own object is refused at once
   CHECK_THAT(message_of(refused), Catch::Contains("waits for another method of its own object") &&
                                       Catch::Contains("co_await"));
   CHECK(nodes.world.loop->now() - start < 1s);
+  nodes.settle();
   CHECK(desk.call<&Desk::count>().get() == 2);  // the refused wait's call has run since
 }
 
@@ -145,8 +146,10 @@ TEST_CASE("a method may ask whether a call of its own object has ended, and drop
   const DeskWorld nodes;
   const RRef<Desk> desk = nodes.user.create<Desk>("owner");
   CHECK_FALSE(desk.call<&Desk::polls_own>(desk).get());
+  nodes.settle();
   CHECK(desk.call<&Desk::count>().get() == 2);
   desk.call<&Desk::drops_own>(desk).get();
+  nodes.settle();
   CHECK(desk.call<&Desk::count>().get() == 3);  // the dropped one has not run
 }
 

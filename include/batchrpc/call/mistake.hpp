@@ -2,6 +2,7 @@
 
 #include <coroutine>
 #include <cstddef>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -19,7 +20,8 @@ struct it_has_no_single_signature;
 /// It is a lambda, a template or an operator, or is in an anonymous namespace: another program
 /// could not name it. Give it a name with expose("name", function), and call it by that.
 struct it_has_no_name;
-/// A method creates an object through the handle of its own object: handle.create<&T::method>(...).
+/// A method is exposed with its object, expose<&T::method>(object), or for objects behind RRefs,
+/// expose<&T::method>(). It creates through the handle of its object, handle.create<&T::method>().
 struct it_is_a_method_of_an_object;
 /// Objects of an abstract class cannot be created. Expose a class that implements it:
 /// expose_implementation<Interface, T(int)>().
@@ -158,6 +160,14 @@ struct MethodAlone {};
 template <auto F>
 using TraitsOf =
     std::conditional_t<is_plain_name(printed_name<F>()), FunctionTraits<decltype(F)>, Unnamed>;
+// Of a method that is exposed with `Rest`: a name for it, its object, or nothing.
+template <auto M, class... Rest>
+using MethodTraits = std::conditional_t<sizeof...(Rest) == 1 &&
+                                            (std::is_convertible_v<Rest, std::string_view> && ...),
+                                        FunctionTraits<decltype(M)>, TraitsOf<M>>;
+template <class Callable>
+using CallableTraits =
+    std::conditional_t<std::is_member_pointer_v<Callable>, MethodAlone, FunctionTraits<Callable>>;
 template <auto F>
 using FactoryTraits = WithoutResult<TraitsOf<F>>;
 template <auto F>
@@ -296,6 +306,9 @@ consteval auto mistake_of_function() {
            std::make_index_sequence<std::tuple_size_v<typename Traits::Arguments>>());
   }
 }
+/// Whether M is a method, or a member that is a Batcher, and can be exposed.
+template <auto M, class Traits>
+concept ExposableMethod = std::is_member_pointer_v<decltype(M)> && kExposable<Traits>;
 /// Why a function with these traits cannot be exposed; void if it can.
 template <class Traits>
 using WhyNotExposed = typename decltype(mistake_of_function<Traits>())::type;

@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "batchrpc/base/error.hpp"
+#include "batchrpc/call/call_context.hpp"
 #include "batchrpc/call/running_call.hpp"
 
 namespace batchrpc {
@@ -15,9 +16,11 @@ namespace batchrpc {
 ///       batchrpc::refuse_call(batchrpc::Overloaded("the replay buffer is full"));
 ///
 /// For functions and methods of objects, coroutines too; not for handlers of batches. It is not
-/// reported as an error of the handler. Throws; do not catch it.
+/// reported as an error of the handler. What it throws is no std::exception; do not catch it.
+/// Outside of a handler it throws the error itself.
 template <std::derived_from<Error> E>
 [[noreturn]] void refuse_call(const E& error) {
+  if (CallContext::current() == nullptr) throw E(error);
   throw detail::DidNotRun{std::make_exception_ptr(error)};
 }
 

@@ -125,8 +125,8 @@ void Node::expose_factory(const Allow& creators) const {
 }
 
 template <auto M>
-requires(std::is_member_pointer_v<decltype(M)>&& detail::kExposable<
-         detail::TraitsOf<M>>) void Node::expose(std::string_view name) const {
+requires detail::ExposableMethod<M, detail::FunctionTraits<decltype(M)>>
+void Node::expose(std::string_view name) const {
   using Traits = detail::FunctionTraits<decltype(M)>;
   using T = std::remove_const_t<typename Traits::Class>;
   detail::use_objects(detail::NodeAccess::local(*this));

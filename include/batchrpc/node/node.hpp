@@ -170,7 +170,7 @@ class BATCHRPC_EXPORT Node {
   /// Lets peers call a callable by a name. It has one call operator, which may run on several
   /// threads at once. A Batcher is such a callable; it then uses this node's workers and clock.
   template <class Callable>
-  requires detail::kExposable<detail::FunctionTraits<Callable>>
+  requires detail::kExposable<detail::CallableTraits<Callable>>
   void expose(std::string name, Callable callable, const ExposeOptions& options = {}) const {
     using Traits = detail::FunctionTraits<Callable>;
     ExposeOptions how = options;
@@ -184,7 +184,7 @@ class BATCHRPC_EXPORT Node {
         std::move(name), std::move(callable), std::move(how)));
   }
   /// @cond
-  template <class Callable, class Why = detail::WhyNotExposed<detail::FunctionTraits<Callable>>>
+  template <class Callable, class Why = detail::WhyNotExposed<detail::CallableTraits<Callable>>>
   requires(!std::is_void_v<Why>) BATCHRPC_NOT_EXPOSABLE
       void expose(std::string name, Callable callable, const ExposeOptions& options = {}) const;
   /// @endcond
@@ -244,17 +244,17 @@ class BATCHRPC_EXPORT Node {
   /// Lets peers call the method `M` of objects that they refer to by an RRef. `name` is for callers
   /// in other programs, `handle.call<int(int)>("add", 1)`; its default is the qualified name. To
   /// expose it again changes nothing. Throws InvalidArgument if another overload has the name.
-  ///
-  /// `M` may be a member that is a Batcher. Then calls by all of the object's handles gather in it,
-  /// `handle.call<&ParameterServer::update>(gradients)`, and the object lives until they are
-  /// answered.
+  /// `M` may be a member that is a Batcher. Then calls by all handles of the object gather in it,
+  /// and the object lives until they are answered.
   template <auto M>
-  requires(std::is_member_pointer_v<decltype(M)>&& detail::kExposable<
-           detail::TraitsOf<M>>) void expose(std::string_view name =
-                                                 detail::function_name<M>()) const;
-  // Of both forms with a method.
+  requires detail::ExposableMethod<M, detail::FunctionTraits<decltype(M)>>
+  void expose(std::string_view name) const;
+  template <auto M>
+  requires detail::ExposableMethod<M, detail::TraitsOf<M>>
+  void expose() const { expose<M>(detail::function_name<M>()); }
   /// @cond
-  template <auto M, class... Rest, class Why = detail::WhyNotExposed<detail::TraitsOf<M>>>
+  template <auto M, class... Rest,
+            class Why = detail::WhyNotExposed<detail::MethodTraits<M, Rest...>>>
   requires(std::is_member_pointer_v<decltype(M)> && !std::is_void_v<Why>) BATCHRPC_NOT_EXPOSABLE
       void expose(Rest&&... rest) const;
   /// @endcond
