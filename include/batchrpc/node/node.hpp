@@ -241,14 +241,14 @@ class BATCHRPC_EXPORT Node {
       void expose_factory(const Allow& creators = {}) const;
   /// @endcond
 
-  /// Lets peers call the method `M` of objects that they refer to by an RRef. `name` is for callers
-  /// in other programs, `handle.call<int(int)>("add", 1)`; its default is the qualified name. To
-  /// expose it again changes nothing. Throws InvalidArgument if another overload has the name.
-  /// `M` may be a member that is a Batcher. Then calls by all handles of the object gather in it,
-  /// and the object lives until they are answered.
+  /// Lets peers call the method `M` of objects behind RRefs. `name` is for callers in other
+  /// programs, `handle.call<int(int)>("add", 1)`. To expose it again changes nothing. Throws
+  /// InvalidArgument if another overload has the name. `M` may be a member that is a Batcher: then
+  /// calls by all handles of the object gather in it, and the object lives until they are answered.
   template <auto M>
   requires detail::ExposableMethod<M, detail::FunctionTraits<decltype(M)>>
   void expose(std::string_view name) const;
+  /// The same under the qualified name.
   template <auto M>
   requires detail::ExposableMethod<M, detail::TraitsOf<M>>
   void expose() const { expose<M>(detail::function_name<M>()); }
