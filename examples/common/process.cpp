@@ -220,12 +220,20 @@ ProcessExit ChildProcess::stop(std::chrono::milliseconds grace) {
   return wait();
 }
 
-// The kernel sends the first SIGALRM, the alarm the second one.
+// The kernel sends SIGALRM for each thread of the parent that ends while it is the last one to have
+// adopted this process. The alarm's own one comes 5 s later.
 void outlive_parent() {
-  struct sigaction first {};
-  first.sa_handler = [](int) { ::alarm(5); };
-  first.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
-  ::sigaction(SIGALRM, &first, nullptr);
+  struct sigaction action {};
+  action.sa_sigaction = [](int, siginfo_t* info, void*) {
+    if (info->si_code != SI_KERNEL) {
+      ::alarm(5);
+      return;
+    }
+    ::signal(SIGALRM, SIG_DFL);
+    ::raise(SIGALRM);  // when this handler has returned
+  };
+  action.sa_flags = static_cast<int>(SA_SIGINFO | SA_RESTART);
+  ::sigaction(SIGALRM, &action, nullptr);
   ::prctl(PR_SET_PDEATHSIG, SIGALRM);
 }
 

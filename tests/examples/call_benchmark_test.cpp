@@ -216,7 +216,7 @@ TEST_CASE("an interrupt ends a sample at once") {
   FloorHere floor(Transport::inproc);
   const auto client = make_floor_client(floor.connect(1), 1, {}, false);
   interrupt.raise();
-  CHECK_THROWS_AS(take_sample(*client, 60, true, std::nullopt, interrupt), batchrpc::Interrupted);
+  CHECK_THROWS_AS(take_sample(*client, 60, true, std::nullopt, interrupt), Interrupted);
 }
 
 TEST_CASE("a ratio is the median of the rounds' ratios") {
