@@ -160,7 +160,7 @@ struct MethodAlone {};
 template <auto F>
 using TraitsOf =
     std::conditional_t<is_plain_name(printed_name<F>()), FunctionTraits<decltype(F)>, Unnamed>;
-// Of a method that is exposed with `Rest`: a name for it, its object, or nothing.
+// The traits of a method that is exposed with `Rest`: a name for it, its object, or nothing.
 template <auto M, class... Rest>
 using MethodTraits = std::conditional_t<sizeof...(Rest) == 1 &&
                                             (std::is_convertible_v<Rest, std::string_view> && ...),
@@ -228,8 +228,8 @@ struct ObjectOfHandle {
 };
 template <class Handle>
 using ObjectOf = typename ObjectOfHandle<Handle>::type;
-/// As what a handle passes an argument on. A handle of several peers encodes each argument once,
-/// and does not move it.
+/// The type in which a handle passes an argument on. A handle of several peers encodes each argument
+/// once, and does not move it.
 template <class Handle, class Argument>
 struct PassedBy {
   using type = Argument;
