@@ -228,8 +228,8 @@ struct ObjectOfHandle {
 };
 template <class Handle>
 using ObjectOf = typename ObjectOfHandle<Handle>::type;
-/// The type in which a handle passes an argument on. A handle of several peers encodes each argument
-/// once, and does not move it.
+/// The type in which a handle passes an argument on. A handle of several peers encodes each
+/// argument once, and does not move it.
 template <class Handle, class Argument>
 struct PassedBy {
   using type = Argument;
