@@ -55,6 +55,7 @@ struct ThisThread {
   std::shared_ptr<WaitContext> scoped;
   std::weak_ptr<WaitContext> suggested;
   const WaitContext* suggested_address = nullptr;
+  detail::WaitGuard* innermost_guard = nullptr;
 };
 
 ThisThread& this_thread() noexcept { return detail::per_thread<ThisThread>(); }
@@ -79,18 +80,11 @@ void WaitContext::suggest(const std::shared_ptr<WaitContext>& context) noexcept 
 
 namespace detail {
 
-namespace {
-WaitGuard*& innermost_guard() noexcept {
-  static thread_local WaitGuard* innermost = nullptr;
-  return innermost;
-}
-}  // namespace
+WaitGuard::WaitGuard() noexcept : outer_(std::exchange(this_thread().innermost_guard, this)) {}
 
-WaitGuard::WaitGuard() noexcept : outer_(std::exchange(innermost_guard(), this)) {}
+WaitGuard::~WaitGuard() { this_thread().innermost_guard = outer_; }
 
-WaitGuard::~WaitGuard() { innermost_guard() = outer_; }
-
-WaitGuard* WaitGuard::innermost() noexcept { return innermost_guard(); }
+WaitGuard* WaitGuard::innermost() noexcept { return this_thread().innermost_guard; }
 
 void WaitGuard::check(const StateBase& state) {
   for (WaitGuard* guard = innermost(); guard != nullptr; guard = guard->outer_)

@@ -340,10 +340,7 @@ bool IncomingCalls::end_one() {
   const auto key = order_.any_key();
   if (!key) return false;
   if (order_.give_up_first(*key)) return true;
-  try {
-    if (auto next = order_.take(*key)) dispatch_late(*std::move(next));
-  } catch (const std::exception&) {  // NOLINT: the notification was wrong, or there is no memory
-  }
+  if (auto next = order_.take(*key)) run_late(*std::move(next));
   return true;
 }
 
