@@ -3,7 +3,7 @@
 #include "batchrpc/base/error.hpp"
 #include "call/local_node.hpp"
 #include "rref/object_table.hpp"
-#include "transport/turn_end.hpp"
+#include "transport/end_in_turns.hpp"
 #include "wire/frame.hpp"
 
 // The creation of objects, and calls of objects whose creation has not arrived yet (R8).
@@ -250,41 +250,13 @@ void ObjectTable::abandon(const NoObject& none) {
   if (abandoned.line) fail_some(std::move(abandoned.line->jobs), why);
 }
 
-// Fails some jobs, and leaves the others for later turns of the loop: there may be millions. A rest
-// that is dropped fails at once.
-class ObjectTable::FailedJobs {
- public:
-  FailedJobs(LocalNode& node, Jobs jobs, std::exception_ptr why)
-      : loop_(node.loop()), jobs_(std::move(jobs)), why_(std::move(why)) {}
-  FailedJobs(FailedJobs&&) = default;
-  FailedJobs& operator=(FailedJobs&&) = delete;
-  ~FailedJobs() {
-    while (!jobs_.empty())
-      fail_one();
-  }
-  void operator()() {
-    constexpr int kAtOnce = 64;
-    for (int i = 0; i < kAtOnce && !jobs_.empty(); ++i)
-      fail_one();
-    if (jobs_.empty() || !loop_->is_driving()) return;
-    const auto loop = loop_;
-    end_turn();
-    try {
-      loop->defer(std::move(*this));
-    } catch (const std::bad_alloc&) {  // NOLINT: then the rest fails here
-    }
-  }
-
- private:
-  void fail_one() { jobs_.extract(jobs_.begin()).mapped().run(why_); }
-
-  std::shared_ptr<Loop> loop_;
-  Jobs jobs_;
-  std::exception_ptr why_;
-};
-
 void ObjectTable::fail_some(Jobs jobs, const std::exception_ptr& why) {
-  FailedJobs(node_, std::move(jobs), why)();
+  end_in_turns(node_.loop(), [jobs = std::move(jobs), why]() mutable {
+    constexpr int kAtOnce = 64;
+    for (int i = 0; i < kAtOnce && !jobs.empty(); ++i)
+      jobs.extract(jobs.begin()).mapped().run(why);
+    return jobs.empty();
+  });
 }
 
 }  // namespace batchrpc::detail

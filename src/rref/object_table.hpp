@@ -124,8 +124,6 @@ class ObjectTable : public std::enable_shared_from_this<ObjectTable> {
   static constexpr std::size_t kMostAwaited = 65536;
   static constexpr std::size_t kMostAwaitedOfOne = 8192;  // that one peer has named
   struct Coming;
-  class FailedJobs;
-
   [[nodiscard]] std::exception_ptr making_error(std::string_view maker,
                                                 const std::exception_ptr& thrown) const;
   [[nodiscard]] std::exception_ptr gone_error(const ObjectId& object) const;

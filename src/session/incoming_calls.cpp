@@ -15,7 +15,7 @@
 #include "session/flow_control.hpp"
 #include "session/function_limits.hpp"
 #include "session/read_turn.hpp"
-#include "transport/turn_end.hpp"
+#include "transport/end_in_turns.hpp"
 
 // How the peer's calls come in: in order, with their payloads, and on to the function.
 namespace batchrpc {
@@ -292,43 +292,21 @@ void IncomingCalls::refuse_waiting(const std::exception_ptr& error,
     refuse(call);  // the caller withdraws the rest of the call
 }
 
-// A task that ends more calls. If it is destroyed without having run, its loop has ended, and there
-// is nobody else to serve.
-class IncomingCalls::Rest {
- public:
-  explicit Rest(std::shared_ptr<IncomingCalls> of) : of_(std::move(of)) {}
-  Rest(Rest&&) noexcept = default;
-  Rest& operator=(Rest&&) = delete;
-  ~Rest() {
-    while (of_ && of_->end_one()) {
-    }
-  }
-  void operator()() { std::exchange(of_, nullptr)->end_some(); }
-
- private:
-  std::shared_ptr<IncomingCalls> of_;
-};
-
 void IncomingCalls::close() {
   if (std::exchange(caller_gone_, true)) return;
   in_flight_.close();
-  end_some();
+  detail::end_in_turns(link_->loop(), [self = shared_from_this()] { return self->end_some(); });
 }
 
-// There may be millions.
-void IncomingCalls::end_some() {
-  for (int i = 0; i < kEndedAtOnce; ++i) {
-    if (!end_one()) return;
-  }
-  Rest rest(shared_from_this());
-  // When the node ends, or nothing drives its loop any more, nobody else is to be served.
+// Returns whether none is left.
+bool IncomingCalls::end_some() {
+  // When the node ends, nobody else is to be served.
   const auto node = link_->node();
-  if (!link_->loop()->is_driving() || !node || node->refusal()) return;
-  try {
-    detail::end_turn();
-    link_->loop()->defer(std::move(rest));
-  } catch (const std::bad_alloc&) {  // NOLINT: then the rest ends here
+  const bool all = !node || node->refusal();
+  for (int i = 0; i < kEndedAtOnce || all; ++i) {
+    if (!end_one()) return true;
   }
+  return false;
 }
 
 // Cancels a call, or runs the next one in line. False: there is none.

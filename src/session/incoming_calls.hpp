@@ -91,9 +91,7 @@ class IncomingCalls final : public detail::ReplySink,
   [[nodiscard]] TimePoint now() const noexcept override { return link_->loop()->now(); }
 
  private:
-  class Rest;
-
-  void end_some();
+  [[nodiscard]] bool end_some();
   [[nodiscard]] bool end_one();
   [[nodiscard]] CalledFunction& function_of(const wire::FrameHeader& call);
   [[nodiscard]] static std::optional<CallOrder::Key> ordering_key_of(const CalledFunction& function,
