@@ -28,6 +28,7 @@ void RetriedRequest::submit(NodeCore& core, Duration timeout, detail::ReplyHandl
   }
   detail::OutgoingOptions options;
   options.timeout = timeout;
+  options.kept = kept_;
   options.extras = extras_;
   const detail::EncoderLease copy;
   (*copy).words() = words_;

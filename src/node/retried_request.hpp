@@ -34,7 +34,7 @@ class RetriedRequest {
   const std::string shown_;
   const std::string signature_;
   const std::uint64_t hash_;
-  const std::shared_ptr<const void> kept_;
+  const std::shared_ptr<const detail::KeptByCall> kept_;
   std::shared_ptr<detail::OutgoingExtras> extras_;
   const std::vector<Word> words_;
   const std::vector<Bytes> payloads_;

@@ -62,6 +62,12 @@ bool Holders::any_ended() const {
                      [](const auto& entry) { return entry.second->over || entry.second->listed; });
 }
 
+bool Holders::any_ended_holds() const {
+  return std::any_of(all_.begin(), all_.end(), [](const auto& entry) {
+    return (entry.second->over || entry.second->listed) && entry.second->objects > 0;
+  });
+}
+
 void Holders::forget_ended() {
   std::erase_if(all_, [](const auto& entry) { return entry.second->over; });
   for (const auto& [incarnation, holder] : all_)

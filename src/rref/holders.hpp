@@ -68,6 +68,8 @@ class Holders {
 
   /// Whether objects are to be released, because a holder is over or listed.
   [[nodiscard]] bool any_ended() const;
+  /// Whether one of them holds objects.
+  [[nodiscard]] bool any_ended_holds() const;
   /// Call this after releasing them.
   void forget_ended();
 

@@ -41,7 +41,9 @@ void ObjectTable::let_go(const ObjectId& object, Holder& holder) {
 void ObjectTable::let_go_of_rest() {
   if (!holders_.any_ended()) return;
   std::vector<ObjectId> released;
-  for (auto& [object, entry] : entries_) {
+  const bool held = holders_.any_ended_holds();
+  for (auto at = entries_.begin(); held && at != entries_.end(); ++at) {
+    auto& [object, entry] = *at;
     const auto ended = std::erase_if(entry.holds, [&object = object](const Hold& hold) {
       const bool ends = hold.has_ended(object);
       if (ends) --hold.holder->objects;

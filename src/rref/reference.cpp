@@ -204,7 +204,18 @@ void Reference::submit(const FunctionKey& function, OutgoingOptions&& options, E
   if (const std::exception_ptr lost = link_->lost()) std::rethrow_exception(lost);
   if (options.wants_reply) options.kept = shared_from_this();
   if (is_owner()) RunningMethod::called(object_, handler.receiver().state());
-  node_->submit(owner(), function, std::move(options), encoder, std::move(handler));
+  try {
+    node_->submit(owner(), function, std::move(options), encoder, std::move(handler));
+  } catch (const NotSent&) {
+    std::rethrow_exception(not_sent(std::current_exception()));
+  }
+}
+
+std::exception_ptr Reference::not_sent(std::exception_ptr error) const {
+  if (code_of(error) != ErrorCode::not_sent) return error;
+  link_->table().look_after_owner(*link_);
+  const std::exception_ptr lost = link_->lost();
+  return lost ? lost : error;
 }
 
 void Reference::fail(std::exception_ptr error) {

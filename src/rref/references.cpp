@@ -215,28 +215,34 @@ void References::look_after_owners() {
   std::vector<PeerIdentity> owners;
   {
     const std::lock_guard lock(mutex_);
-    for (const auto& [incarnation, owner] : owners_) {
-      if (owner.name == node_.name()) continue;
+    for (const auto& [incarnation, owner] : owners_)
       owners.push_back({.name = owner.name, .rank = -1, .incarnation = incarnation});
-    }
   }
-  for (const PeerIdentity& owner : owners) {
-    const PeerStanding standing = node_.peers().standing(owner.name);
-    const bool is_it = standing.incarnation == owner.incarnation;
-    if (is_it ? standing.left : !node_.peers().is_current(owner)) {
-      lose_owner(owner, is_it ? "has shut down" : "was restarted");
-    } else if (!is_it) {
-      forget_unidentified(owner);
-    } else if (standing.live) {
-      const std::lock_guard lock(mutex_);
-      const auto at = owners_.find(owner.incarnation);
-      if (at == owners_.end()) continue;
-      const auto told = std::exchange(at->second.sessions_ended, standing.sessions_ended);
-      const bool failed = std::exchange(at->second.not_told, false);
-      if (failed || told != standing.sessions_ended) notify_all(owner.incarnation, owner.name);
-    } else if (!standing.dead) {
-      node_.peers().seek(owner.name);
-    }
+  for (const PeerIdentity& owner : owners)
+    look_after_owner(owner);
+}
+
+void References::look_after_owner(const OwnerLink& link) {
+  look_after_owner({.name = link.name(), .rank = -1, .incarnation = link.incarnation()});
+}
+
+void References::look_after_owner(const PeerIdentity& owner) {
+  if (owner.name == node_.name()) return;
+  const PeerStanding standing = node_.peers().standing(owner.name);
+  const bool is_it = standing.incarnation == owner.incarnation;
+  if (is_it ? standing.left : !node_.peers().is_current(owner)) {
+    lose_owner(owner, is_it ? "has shut down" : "was restarted");
+  } else if (!is_it) {
+    forget_unidentified(owner);
+  } else if (standing.live) {
+    const std::lock_guard lock(mutex_);
+    const auto at = owners_.find(owner.incarnation);
+    if (at == owners_.end()) return;
+    const auto told = std::exchange(at->second.sessions_ended, standing.sessions_ended);
+    const bool failed = std::exchange(at->second.not_told, false);
+    if (failed || told != standing.sessions_ended) notify_all(owner.incarnation, owner.name);
+  } else if (!standing.dead) {
+    node_.peers().seek(owner.name);
   }
 }
 

@@ -90,6 +90,8 @@ class References : public std::enable_shared_from_this<References> {
 
   /// Checks owners and forks (R3 to R7).
   void tick();
+  /// Checks one owner, which is lost if its node has ended or was restarted.
+  void look_after_owner(const OwnerLink& link);
   /// The node ends: the owners take over the handles that it sent (R5).
   void close();
   /// Releases the rest, as the last notification: handles that outlive the node are useless.
@@ -131,6 +133,7 @@ class References : public std::enable_shared_from_this<References> {
   std::shared_ptr<Reference> make(const std::shared_ptr<OwnerLink>& link, const ObjectId& object);
   ObjectId next_object(std::uint64_t owner);
   void look_after_owners();
+  void look_after_owner(const PeerIdentity& owner);
   void lose_owner(const PeerIdentity& owner, const std::string& why);
   void forget_unidentified(const PeerIdentity& owner);
   void look_after_forks();

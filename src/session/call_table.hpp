@@ -35,7 +35,7 @@ struct PendingCall {
   std::uint32_t function = 0;
   bool waited = false;      ///< it waited for a connection, or behind other output
   std::uint64_t bytes = 0;  ///< the size of its frame and payloads
-  std::shared_ptr<const void> kept{};
+  std::shared_ptr<const detail::KeptByCall> kept{};
   std::unique_ptr<CallBelongings> belongings{};  ///< null: it has none
 
   [[nodiscard]] CallBelongings& own() {

@@ -12,13 +12,14 @@
 namespace batchrpc {
 namespace {
 
-// The stack that an exception of LibTorch has in its text is of use here alone.
+// Callers do not get all of an exception's text, such as the stack in those of LibTorch. The rest
+// is of use here.
 void log_whole_text(const Log& log, std::string_view function, const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
   } catch (const std::exception& thrown) {
     const std::string_view text = thrown.what() != nullptr ? thrown.what() : "";
-    if (text.find("\nException raised from ") != std::string_view::npos)
+    if (text.size() > describe(error).size())
       log.debug("'" + std::string(function) + "' threw, in full: " + std::string(text));
   } catch (...) {  // NOLINT: describe() has all of it
   }

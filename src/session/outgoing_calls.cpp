@@ -96,9 +96,9 @@ bool OutgoingCalls::end_cancelled(std::uint64_t id) {
   return true;
 }
 
-bool OutgoingCalls::close() {
+void OutgoingCalls::close() {
   const std::lock_guard lock(mutex_);
-  return !std::exchange(closed_, true);
+  closed_ = true;
 }
 
 bool OutgoingCalls::is_closed() const {
@@ -120,7 +120,9 @@ OutgoingCalls::Failed OutgoingCalls::fail_all(const MakeError& error, Guarantee 
   for (Ended& call : calls) {
     ++(call.sent ? failed.left : failed.not_sent);
     try {
-      fail(call, error(call.name(), call.sent), guarantee);
+      std::exception_ptr why = error(call.name(), call.sent);
+      if (call.kept && !call.sent) why = call.kept->not_sent(std::move(why));
+      fail(call, std::move(why), guarantee);
     } catch (const std::bad_alloc&) {  // NOLINT: its promise is broken, and the others go on
     }
   }

@@ -61,8 +61,8 @@ class OutgoingCalls final : public detail::Submitter,
   /// The peer wants the payloads of a call, or wants them later. On the loop.
   void take_credit(const wire::FrameHeader& credit);
 
-  /// Takes no more calls. False when it was closed before.
-  bool close();
+  /// Takes no more calls.
+  void close();
   [[nodiscard]] bool is_closed() const;
   /// Makes the error of a call from its function's name and whether it may have been sent.
   using MakeError = std::function<std::exception_ptr(const std::string& function, bool sent)>;
@@ -89,7 +89,7 @@ class OutgoingCalls final : public detail::Submitter,
     std::uint32_t function = 0;
     bool sent = false;
     std::shared_ptr<CallDiagnostics> diagnostics;
-    std::shared_ptr<const void> kept;
+    std::shared_ptr<const detail::KeptByCall> kept;
     std::unique_ptr<CallBelongings> belongings;
 
     [[nodiscard]] const std::string& name() const noexcept { return diagnostics->function; }

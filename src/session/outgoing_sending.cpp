@@ -208,6 +208,7 @@ void OutgoingCalls::answer_refused(PendingCall& call, Refusal refusal,
     if (link_->counters() != nullptr)
       link_->counters()->refused(peer, counted_name(function.name), error, now);
     reply.error = std::make_exception_ptr(error);
+    if (call.kept) reply.error = call.kept->not_sent(std::move(reply.error));
   } else if (refusal == Refusal::overloaded) {
     reply.error = out_of_credit(function, call.bytes, now);
   }

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "batchrpc/base/error.hpp"
-#include "transport/turn_end.hpp"
+#include "transport/end_in_turns.hpp"
 
 // How a session handles incoming frames, and how it ends.
 namespace batchrpc {
@@ -263,9 +263,11 @@ void Session::end(const std::string& why, bool protocol_error) {
   const auto self = shared_from_this();
   link_->set_attached(false);
   link_->connection().close();
-  if (!outgoing_->close()) return;
+  if (std::exchange(ended_, true) || outgoing_->is_closed()) return;
   if (protocol_error) clean_up([&] { report_broken_protocol(why); });
+  // First, so that a call that is refused from then on finds out whether the peer has left.
   clean_up([&] { link_->host().session_closed(self, why); });
+  outgoing_->close();
   end_incoming();
 }
 
@@ -304,23 +306,9 @@ void Session::close() {
 }
 
 void Session::end_incoming() {
-  drop_incoming();
+  detail::end_in_turns(link_->loop(),
+                       [self = shared_from_this()] { return self->assembler_.drop_some(); });
   incoming_->close();
-}
-
-// Leaves the rest of many to later turns of the loop.
-void Session::drop_incoming() {
-  if (assembler_.drop_some()) return;
-  if (link_->loop()->is_driving()) {
-    try {
-      detail::end_turn();
-      link_->loop()->defer([self = shared_from_this()] { self->drop_incoming(); });
-      return;
-    } catch (const std::bad_alloc&) {  // NOLINT: then all of them end here
-    }
-  }
-  while (!assembler_.drop_some()) {
-  }
 }
 
 }  // namespace batchrpc

@@ -123,7 +123,6 @@ class Session final : public FrameSink, public std::enable_shared_from_this<Sess
   void end(const std::string& why, bool protocol_error);
   void report_broken_protocol(const std::string& why);
   void end_incoming();
-  void drop_incoming();
   void dispatch_frame(const wire::FrameView& frame, std::vector<Bytes>& inline_payloads);
   void answer_ping(std::uint64_t id);
   void handle_cancel(std::uint64_t call);
@@ -144,6 +143,7 @@ class Session final : public FrameSink, public std::enable_shared_from_this<Sess
   std::atomic<bool> open_{false};
   bool accepted_ = false;
   bool broke_protocol_ = false;
+  bool ended_ = false;
   Received received_;
   std::uint64_t acknowledged_ = 0;  // the frames of this side that the peer has acknowledged
   std::uint64_t sent_again_ = 0;

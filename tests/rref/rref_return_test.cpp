@@ -129,5 +129,37 @@ TEST_CASE("R7: the users of a node that has ended are told") {
   CHECK_THAT(result.message(), Catch::Contains("has shut down"));
 }
 
+TEST_CASE("R7: a call that is made while its owner ends may have run, or finds the owner lost") {
+  VirtualWorld world;
+  const Node root = world.root();
+  std::optional<Node> owner(world.join("owner"));
+  const Node user = world.join("user");
+  test::expose_objects(*owner);
+  const auto counter = user.create<Counter>("owner", 1);
+  counter.ready().get();
+  const auto patient = counter.with({.retry = {.attempts = 3}});
+  std::vector<Future<int>> calls;
+  std::function<void()> call = [&] {
+    calls.push_back(counter.call<&Counter::add>(1));
+    calls.push_back(patient.call<&Counter::add>(1));
+    if (calls.size() < 400) world.loop->schedule(world.loop->now() + 50us, [&] { call(); });
+  };
+  call();
+  world.run_for(1ms);
+  owner->shutdown(1s);
+  world.run_for(1s);
+  CHECK(calls.size() >= 400);
+  std::size_t lost = 0;
+  for (auto& made : calls) {
+    const auto result = outcome(std::move(made));
+    if (result) continue;
+    INFO(result.message());
+    if (result.code() == ErrorCode::owner_lost) ++lost;
+    CHECK((result.code() == ErrorCode::owner_lost || result.code() == ErrorCode::shut_down ||
+           result.code() == ErrorCode::peer_lost));
+  }
+  CHECK(lost > 300);
+}
+
 }  // namespace rref_return_test
 }  // namespace batchrpc

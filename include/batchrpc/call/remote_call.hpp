@@ -118,6 +118,17 @@ class ReplyHandler {
 /// each payload, before its bytes are read. It must not block. The payload owns it.
 using PayloadTarget = UniqueFunction<std::span<std::byte>(std::size_t index, std::size_t size)>;
 
+/// What a call needs until it has ended: the handle of the object that it calls. Thread-safe.
+class KeptByCall {
+ public:
+  /// Returns why the call was not sent: `error`, or OwnerLost if that was a NotSent and the object
+  /// is gone.
+  [[nodiscard]] virtual std::exception_ptr not_sent(std::exception_ptr error) const = 0;
+
+ protected:
+  ~KeptByCall() = default;
+};
+
 /// How a call is made.
 struct OutgoingOptions {
   Duration timeout = kNoTimeout;
@@ -126,7 +137,7 @@ struct OutgoingOptions {
   bool cancel_when_dropped = false;
   RetryOptions retry{};  ///< only for calls that want a reply
   std::unique_ptr<PayloadTarget> payload_target;
-  std::shared_ptr<const void> kept;        ///< until a call that wants a reply has ended
+  std::shared_ptr<const KeptByCall> kept;  ///< until a call that wants a reply has ended
   std::shared_ptr<OutgoingExtras> extras;  ///< null: nothing goes with it
 };
 

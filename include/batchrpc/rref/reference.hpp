@@ -42,7 +42,8 @@ class OwnerLink;
 
 /// A node's reference to an object, shared by all its RRefs to that object. The owner is notified
 /// when the first RRef is created and when the last one is destroyed. Thread-safe.
-class BATCHRPC_EXPORT Reference : public std::enable_shared_from_this<Reference> {
+class BATCHRPC_EXPORT Reference final : public KeptByCall,
+                                        public std::enable_shared_from_this<Reference> {
  public:
   Reference(std::shared_ptr<LocalNode> node, std::shared_ptr<OwnerLink> link, ObjectId object);
   ~Reference();
@@ -72,6 +73,8 @@ class BATCHRPC_EXPORT Reference : public std::enable_shared_from_this<Reference>
   /// Calls the owner. Fails at once if the object no longer exists or will never exist.
   void submit(const FunctionKey& function, OutgoingOptions&& options, Encoder& encoder,
               ReplyHandler&& handler) const;
+
+  [[nodiscard]] std::exception_ptr not_sent(std::exception_ptr error) const override;
 
   /// Reports that the creation by `maker` failed: from now on calls fail with its error.
   void creation_failed(const std::exception_ptr& error, std::string_view maker);
