@@ -121,6 +121,10 @@ void Group::peer_joined(const PeerInfo& peer) {
   }
 }
 
+bool Group::refused(const std::string& holder, const std::string& why) {
+  return root_->refused(holder, why);
+}
+
 void Group::tick() {
   if (is_root()) root_->tick();
   end_->tick();

@@ -42,6 +42,8 @@ class Group final : public std::enable_shared_from_this<Group> {
   void peer_lost(const PeerInfo& peer, const std::string& reason);
   /// The same for a lost peer that returns because it was only cut off.
   void peer_joined(const PeerInfo& peer);
+  /// See GroupRoot::refused().
+  bool refused(const std::string& holder, const std::string& why);
   /// Repeats messages that another node may have missed. Called once per ping interval, on the
   /// loop.
   void tick();

@@ -18,11 +18,6 @@ using namespace group_functions;
 
 namespace {
 
-// How long a node repeats its request for a taken name or rank, since the holder may just have
-// ended. It repeats it for at least four ping intervals, in which a living holder would have
-// answered.
-constexpr Duration kEndIsNoticed = std::chrono::seconds(2);
-
 auto through(Session& session) {
   return [&session](const detail::FunctionKey& key, detail::OutgoingOptions&& how, Encoder& encoder,
                     detail::ReplyHandler&& handler) {
@@ -111,7 +106,7 @@ void GroupMembership::try_root_at(TimePoint when) {
 
 void GroupMembership::refused(const std::string& why) {
   if (returning_) return refused_return(why);
-  const Duration patience = std::max(kEndIsNoticed, 4 * core_.options().liveness.ping_after);
+  const Duration patience = JoinPace::patience(core_.options().liveness.ping_after);
   if (const auto when = pace_.after_refusal(core_.loop()->now(), patience)) {
     try_root_at(*when);
   } else {

@@ -8,6 +8,7 @@
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/call/call_context.hpp"
 #include "call/duration_text.hpp"
+#include "node/join_pace.hpp"
 #include "node/node_core.hpp"
 
 namespace batchrpc {
@@ -66,10 +67,13 @@ Future<JoinReply> GroupRoot::admit(Member member, std::int32_t world_size, bool&
     }
     if (chosen) member.rank = roster_.rank_for(member.name);
     if (const Member* holder = roster_.other_of_rank(member.rank, member.name)) {
-      return make_ready_future(JoinReply{
-          .taken = "rank " + std::to_string(member.rank) + " is taken by " + holder->name +
-                   (holder->addresses.empty() ? "" : " at " + holder->addresses.front()) +
-                   "; give each node a rank of its own"});
+      const std::string why =
+          "rank " + std::to_string(member.rank) + " is taken by " + holder->name +
+          (holder->addresses.empty() ? "" : " at " + holder->addresses.front()) +
+          "; give each node a rank of its own";
+      const bool lives = holder->name == core_.name() || core_.peers().answers(holder->name);
+      if (lives && refused(holder->name, why)) throw JoinFailed(why);
+      return make_ready_future(JoinReply{.taken = why});
     }
     if (options.world_size > 0 && member.rank >= options.world_size) {
       if (chosen) {
@@ -117,9 +121,9 @@ void GroupRoot::finish_if_complete() {
   bool later = false;
   {
     const std::lock_guard lock(mutex_);
-    if (!is_gathered()) return;
+    if (failed_ || !is_gathered()) return;
     later = gathered_ || core_.options().world_size == 0;
-    if (!std::exchange(gathered_, true)) {
+    if (!gathered_.exchange(true)) {
       done = gathering_;
       core_.loop()->cancel(timer_);
     }
@@ -135,28 +139,53 @@ void GroupRoot::finish_if_complete() {
 }
 
 void GroupRoot::time_out() {
-  std::vector<Waiting> waiting;
-  std::exception_ptr error;
+  std::string missing;
   {
     const std::lock_guard lock(mutex_);
-    if (gathered_) return;
+    missing = roster_.missing_ranks(core_.options().world_size);
+  }
+  fail(std::make_exception_ptr(JoinFailed(
+      missing + " of a world of " + std::to_string(core_.options().world_size) + " did not join " +
+      core_.name() + ", which is rank 0, within " + text_of(core_.options().join_timeout) +
+      "; check that they were started with the same address, or raise "
+      "NodeOptions::join_timeout")));
+}
+
+void GroupRoot::fail(const std::exception_ptr& error) {
+  std::vector<Waiting> waiting;
+  {
+    const std::lock_guard lock(mutex_);
+    if (gathered_ || std::exchange(failed_, true)) return;
+    core_.loop()->cancel(timer_);
     waiting.swap(waiting_);
-    error = std::make_exception_ptr(
-        JoinFailed(roster_.missing_ranks(core_.options().world_size) + " of a world of " +
-                   std::to_string(core_.options().world_size) + " did not join " + core_.name() +
-                   ", which is rank 0, within " + text_of(core_.options().join_timeout) +
-                   "; check that they were started with the same address, or raise "
-                   "NodeOptions::join_timeout"));
   }
   for (Waiting& entry : waiting)
     entry.promise.set_error(error);
   gathering_->set_error(error);
 }
 
+bool GroupRoot::refused(const std::string& holder, const std::string& why) {
+  if (core_.options().world_size == 0 || gathered_) return false;
+  const TimePoint now = core_.loop()->now();
+  const TimePoint since = refused_since_.try_emplace(holder, now).first->second;
+  // Before the refused node gives up, so that it asks once more and hears that this is final.
+  const Duration patience = JoinPace::patience(core_.options().liveness.ping_after) * 3 / 4;
+  if (holder != core_.name() && now - since < patience) return false;
+  core_.loop()->defer([weak = weak_from_this(), why] {
+    if (const auto self = weak.lock()) {
+      self->fail(std::make_exception_ptr(
+          JoinFailed("the world of " + std::to_string(self->core_.options().world_size) +
+                     " cannot become complete: another node wants to join, but " + why)));
+    }
+  });
+  return true;
+}
+
 void GroupRoot::peer_lost(const PeerInfo& peer, const std::string& reason) {
   std::vector<Waiting> dropped;  // destroyed without the lock
   std::optional<Member> lost;
   std::vector<std::string> told;
+  refused_since_.erase(peer.name);
   {
     const std::lock_guard lock(mutex_);
     lost = roster_.lose(peer.name, peer.incarnation);

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <exception>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -42,6 +45,10 @@ class GroupRoot final : public std::enable_shared_from_this<GroupRoot> {
   void peer_lost(const PeerInfo& peer, const std::string& reason);
   void peer_joined(const PeerInfo& peer);
   /// @}
+  /// A node is refused because the live member `holder` has its name or rank. Returns whether that
+  /// is final. A fixed world then cannot become complete: after some time gather() fails with
+  /// JoinFailed, and so do the nodes that wait. On the loop.
+  bool refused(const std::string& holder, const std::string& why);
   /// Called once per ping interval, on the loop.
   void tick();
 
@@ -55,16 +62,19 @@ class GroupRoot final : public std::enable_shared_from_this<GroupRoot> {
   [[nodiscard]] bool is_gathered() const;
   void finish_if_complete();
   void time_out();
+  void fail(const std::exception_ptr& error);
   [[nodiscard]] std::vector<std::string> others_than(const Member& member) const;
 
   NodeCore& core_;
   const std::shared_ptr<Promise<void>> gathering_;
   GroupNews news_;
+  std::map<std::string, TimePoint> refused_since_;  // by the holder; on the loop
 
   mutable std::mutex mutex_;  // guards the members below
   GroupRoster roster_;
   std::vector<Waiting> waiting_;
-  bool gathered_ = false;
+  std::atomic<bool> gathered_{false};  // read without the lock, too
+  bool failed_ = false;
   TimerId timer_ = 0;
 };
 

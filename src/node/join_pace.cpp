@@ -6,6 +6,10 @@
 
 namespace batchrpc {
 
+Duration JoinPace::patience(Duration ping_after) noexcept {
+  return std::max<Duration>(std::chrono::seconds(2), 4 * ping_after);
+}
+
 Duration JoinPace::time_left(TimePoint now) const noexcept {
   return std::max<Duration>(deadline_ - now, std::chrono::milliseconds(1));
 }

@@ -15,6 +15,11 @@ class JoinPace {
   /// Nodes with different seeds ask at different times.
   explicit JoinPace(std::uint64_t seed) : random_(seed) {}
 
+  /// Returns how long a node repeats its request for a taken name or rank, since the holder may
+  /// just have ended. These are at least four ping intervals, in which a living holder would have
+  /// answered.
+  [[nodiscard]] static Duration patience(Duration ping_after) noexcept;
+
   void set_deadline(TimePoint deadline) noexcept { deadline_ = deadline; }
   [[nodiscard]] bool is_over(TimePoint now) const noexcept { return now >= deadline_; }
   /// At least a millisecond.

@@ -43,15 +43,18 @@ NodeCore::NodeCore(NodeOptions options)
                      .payload_memory = std::make_shared<PayloadMemory>()},
       retries_(std::make_shared<Retries>(loop(), threads_.context(), ~incarnation())),
       peers_(std::make_unique<PeerTable>(
-          PeerTable::Environment{.loop = loop(),
-                                 .context = threads_.context(),
-                                 .transports = &addresses_.transports(),
-                                 .host = [this] { return shared_from_this(); },
-                                 .secret_for =
-                                     [this](std::string_view peer, std::uint64_t incarnation) {
-                                       return identity_.secret_for(peer, incarnation);
-                                     },
-                                 .changed = [this](const PeerChange& change) { changed(change); }},
+          PeerTable::Environment{
+              .loop = loop(),
+              .context = threads_.context(),
+              .transports = &addresses_.transports(),
+              .host = [this] { return shared_from_this(); },
+              .secret_for =
+                  [this](std::string_view peer, std::uint64_t incarnation) {
+                    return identity_.secret_for(peer, incarnation);
+                  },
+              .changed = [this](const PeerChange& change) { changed(change); },
+              .refused = [this](const std::string& holder,
+                                const std::string& why) { return group_->refused(holder, why); }},
           options_, identity_.as_peer())),
       group_(std::make_shared<Group>(*this)),
       waits_(name(), loop(), *peers_),

@@ -60,8 +60,10 @@ bool PeerTable::admit(Session& session, const wire::Hello& hello) {
     const std::lock_guard lock(mutex_);
     if (closed_) throw ShutDown("node " + self_.name + " is shut down");
     if (hello.name == self_.name && hello.incarnation != self_.incarnation) {
-      throw JoinFailed("the name '" + hello.name + "' is taken by the node of rank " +
-                       std::to_string(self_.rank) + "; choose another NodeOptions::name");
+      const std::string why = "the name '" + hello.name + "' is taken by the node of rank " +
+                              std::to_string(self_.rank) + "; choose another NodeOptions::name";
+      if (self_.rank == 0) environment_.refused(self_.name, why);
+      throw JoinFailed(why);
     }
     if (denied_.contains(hello.name)) throw PermissionDenied(denied_text(hello.name));
     const bool is_root = self_.rank == 0;

@@ -26,10 +26,24 @@ void PeerTable::check_succession(const Peer& peer, const wire::Hello& hello) con
     return open->is_attached() && open->liveness().silent_ticks() < kSilentTicks;
   });
   if (!lives) return;
-  throw Overloaded("the name '" + hello.name + "' is taken by a node" +
-                   (peer.info.rank < 0 ? "" : " of rank " + std::to_string(peer.info.rank)) +
-                   " at " + peer.sessions.front()->connection().description() +
-                   "; choose another NodeOptions::name, or stop that node");
+  const std::string why = "the name '" + hello.name + "' is taken by a node" +
+                          (peer.info.rank < 0 ? "" : " of rank " + std::to_string(peer.info.rank)) +
+                          " at " + peer.sessions.front()->connection().description() +
+                          "; choose another NodeOptions::name, or stop that node";
+  if (answers(peer) && environment_.refused(hello.name, why)) throw JoinFailed(why);
+  throw Overloaded(why);  // it asks again
+}
+
+bool PeerTable::answers(std::string_view name) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = peers_.find(name);
+  return at != peers_.end() && answers(at->second);
+}
+
+bool PeerTable::answers(const Peer& peer) {
+  return std::any_of(peer.sessions.begin(), peer.sessions.end(), [](const auto& open) {
+    return open->is_attached() && open->liveness().silent_ticks() == 0;
+  });
 }
 
 // Whether an incarnation has introduced itself that the root has not announced yet. News of the

@@ -40,6 +40,9 @@ class PeerTable final : public PeerView {
     /// The secret by which this node proves itself to that incarnation of a peer.
     std::function<Secret(std::string_view peer, std::uint64_t incarnation)> secret_for;
     std::function<void(const PeerChange&)> changed;  ///< called without locks
+    /// Another node is refused at this root, because the live node `holder` has its name. Returns
+    /// whether that is final. Called with the table's lock; must not call it back.
+    std::function<bool(const std::string& holder, const std::string& why)> refused;
   };
 
   PeerTable(Environment environment, const NodeOptions& options, PeerIdentity self);
@@ -65,6 +68,9 @@ class PeerTable final : public PeerView {
   std::string name_of(int rank) const;
 
   void seek(std::string_view name) override;
+
+  /// Whether the peer has a session, and has answered its last ping.
+  [[nodiscard]] bool answers(std::string_view name) const;
 
   /// Makes a session to an address where some node is expected, as when joining. Its peer
   /// introduces itself.
@@ -200,6 +206,7 @@ class PeerTable final : public PeerView {
             Guarantee guarantee = Guarantee::dead_peer);
   void lose_former(Peer& peer, const std::shared_ptr<Session>& successor, Ended& ended);
   void lose_all_but(Peer& peer, const std::shared_ptr<Session>& kept, Ended& ended);
+  [[nodiscard]] static bool answers(const Peer& peer);
   void check_succession(const Peer& peer, const wire::Hello& hello) const;
   // Introductions: peer_introductions.cpp.
   void admit_now(Session& session, const wire::Hello& hello, Ended& ended);

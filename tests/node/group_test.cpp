@@ -166,47 +166,6 @@ TEST_CASE("the root numbers nodes that have no rank of their own") {
   }
 }
 
-TEST_CASE("a second node of a taken name is refused and told who holds it") {
-  VirtualWorld world;
-  const Node root = world.root();
-  const Node holder = world.join("worker");
-  const auto second = outcome(Node::start(world.joining("worker")));
-  REQUIRE_FALSE(second);
-  CHECK(second.code() == ErrorCode::join_failed);
-  CHECK_THAT(second.message(), Catch::Contains("the name 'worker' is taken by a node of rank 1") &&
-                                   Catch::Contains("inproc") &&
-                                   Catch::Contains("NodeOptions::name"));
-  const auto as_root = outcome(Node::start(world.joining("root")));
-  CHECK_THAT(as_root.message(), Catch::Contains("the name 'root' is taken by the node of rank 0"));
-  // The holder is as before.
-  root.expose<&groups::add>();
-  CHECK(holder.call<&groups::add>("root", 1, 2).get() == 3);
-  CHECK(names_of(root) == std::vector<std::string>{"worker"});
-}
-
-TEST_CASE("who takes the name or rank of a node that is about to end gets it when that has ended") {
-  VirtualWorld world;
-  const Node root = world.root();
-  std::optional<Node> holder = world.join("worker");
-  NodeOptions options = world.joining("worker");
-  SECTION("the name") {}
-  SECTION("the rank") {
-    options.name = "another";
-    options.rank = holder->rank();
-  }
-  auto second = Node::start(options);
-  world.run_for(500ms);
-  CHECK_FALSE(second.ready());
-  CHECK(names_of(root) == std::vector<std::string>{"worker"});
-  holder.reset();
-  world.run_for(100ms);
-  REQUIRE(second.ready());
-  const Node successor = std::move(second).get();
-  CHECK(successor.rank() == 1);
-  root.expose<&groups::add>();
-  CHECK(successor.call<&groups::add>("root", 1, 2).get() == 3);
-}
-
 TEST_CASE("promise 9: who comes while the root ends joins the next one") {
   struct Lasting {  // takes its time to end
     explicit Lasting(const VirtualWorld& in) : world(in) {}
@@ -255,20 +214,6 @@ TEST_CASE("a second node of rank 0 at the address of the first is told how to jo
                     Catch::Contains("is taken") && Catch::Contains("NodeOptions::rank"));
 }
 
-TEST_CASE("a taken rank is refused and told who holds it") {
-  VirtualWorld world;
-  const Node root = world.root();
-  const Node holder = world.join("holder");
-  NodeOptions options = world.joining("second");
-  options.rank = 1;
-  const auto second = outcome(Node::start(options));
-  CHECK(second.code() == ErrorCode::join_failed);
-  CHECK_THAT(second.message(), Catch::Contains("rank 1 is taken by holder at inproc://"));
-  CHECK_FALSE(test::may_have_run(second.error()));
-  world.run_for(1s);
-  CHECK(names_of(root) == std::vector<std::string>{"holder"});
-}
-
 // As it travels.
 struct Introduction {
   std::string name;
@@ -288,13 +233,10 @@ TEST_CASE("a member with an address of an unknown scheme keeps nobody from joini
   const Node root = world.root();
   test::RawPeer later(world);
   later.say_hello("later version", 3);
-  Encoder encoder(wire::kEnvelopeWords);
-  encode_struct<Introduction, std::int32_t>(
-      encoder, wire::kBodyPointer,
-      Introduction{"later version", -1, 3, "host", {"shm://somewhere"}}, 0);
-  wire::finish_frame(encoder, {.kind = wire::FrameKind::call, .number = 0, .id = 1});
   later.send(test::define(0, "batchrpc.join", signature<World, Introduction, std::int32_t>()));
-  later.send(encoder.words());
+  later.send(test::call_frame({.number = 0, .id = 1},
+                              Introduction{"later version", -1, 3, "host", {"shm://somewhere"}},
+                              std::int32_t{0}));
   CHECK(later.frame(wire::FrameKind::result));
   const Node next = world.join("next");
   CHECK(names_of(next) == std::vector<std::string>{"later version", "root"});
