@@ -14,4 +14,5 @@
 #include "batchrpc/torch/operators.hpp"
 #include "batchrpc/torch/policy.hpp"
 #include "batchrpc/torch/policy_batcher.hpp"
+#include "batchrpc/torch/strided.hpp"
 #include "batchrpc/torch/tensor.hpp"

@@ -22,7 +22,8 @@ void take(const at::Tensor& out, Reply& reply) {
   const auto [header] = decode_struct<TensorHeader>(decoder, wire::kBodyPointer - 1);
   const std::size_t bytes = bytes_of(header);
   const at::IntArrayRef sizes(header.sizes.data(), header.sizes.size());
-  if (header.type != tensor_type_number(out.scalar_type()) || sizes != out.sizes()) {
+  if (header.layout != TensorLayout::dense ||
+      header.type != tensor_type_number(out.scalar_type()) || sizes != out.sizes()) {
     throw InvalidArgument("call_into: the result is " + describe_header(header) +
                               ", but the receiving tensor is " + describe_tensor(out),
                           /*may_have_run=*/true);

@@ -81,6 +81,15 @@ void check_groups(const c10::FunctionSchema& schema, const std::vector<IValue>& 
   }
 }
 
+bool is_sparse(const IValue& value) {
+  if (value.isTensor()) {
+    return value.toTensor().defined() && value.toTensor().layout() != c10::kStrided;
+  }
+  if (!value.isList()) return false;
+  const auto& list = value.toListRef();
+  return std::any_of(list.begin(), list.end(), is_sparse);
+}
+
 std::string too_large(std::uint64_t bytes, std::uint64_t most) {
   return (bytes == kWithoutEnd ? std::string("more bytes than any memory has")
                                : std::to_string(bytes) + " bytes") +
@@ -108,6 +117,10 @@ OperatorGuard::OperatorGuard(std::string_view name, std::uint64_t most_bytes)
 
 void OperatorGuard::check(const c10::FunctionSchema& schema,
                           const std::vector<IValue>& stack) const {
+  // A few bytes may describe a sparse tensor of any size, which an operator may make dense.
+  if (size_ && std::any_of(stack.begin(), stack.end(), is_sparse)) {
+    refuse(schema, "an argument is a sparse tensor; send tensor.to_dense()");
+  }
   if (divides_) check_division(schema, stack);
   check_groups(schema, stack);
   if (!size_) return;

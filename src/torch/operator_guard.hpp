@@ -17,6 +17,7 @@ namespace batchrpc::detail {
 ///
 /// - Divisions of integers: the smallest integer divided by -1 is a signal, SIGFPE.
 /// - Groups of channels: zero groups are the same.
+/// - Sparse arguments of an operator in the list.
 /// - Sizes: for an operator in the list (listed_operators()), results of more than `most_bytes`.
 class OperatorGuard {
  public:

@@ -9,6 +9,7 @@
 #include <c10/core/ScalarType.h>
 
 #include <algorithm>
+#include <map>
 #include <sstream>
 #include <utility>
 
@@ -146,41 +147,72 @@ std::optional<IValue> take(const IValue& value, const Argument& argument, bool c
   return take(value, wanted, converts);
 }
 
-bool takes_so_many(const FunctionSchema& schema, std::size_t count, bool keywords) {
+// The arguments of a call by position, and those by name.
+class Given {
+ public:
+  explicit Given(const std::vector<IValue>& values) : by_position_(values) {
+    if (values.empty() || !values.back().isGenericDict()) return;
+    by_position_ = by_position_.slice(0, values.size() - 1);
+    for (const auto& entry : values.back().toGenericDict())
+      by_name_.emplace(entry.key().toStringRef(), entry.value());
+  }
+
+  [[nodiscard]] std::size_t by_position() const noexcept { return by_position_.size(); }
+  [[nodiscard]] std::size_t by_name() const noexcept { return by_name_.size(); }
+  /// The value for the argument at `index`; null if there is none.
+  [[nodiscard]] const IValue* find(std::size_t index, const std::string& name) const {
+    if (index < by_position_.size()) return &by_position_[index];
+    const auto at = by_name_.find(name);
+    return at != by_name_.end() ? &at->second : nullptr;
+  }
+
+ private:
+  c10::ArrayRef<IValue> by_position_;
+  std::map<std::string, IValue> by_name_{};
+};
+
+bool takes_by_position(const FunctionSchema& schema, std::size_t count, bool keywords) {
   const auto& arguments = schema.arguments();
   if (schema.is_vararg() || count > arguments.size()) return false;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    if (i < count ? arguments[i].kwarg_only() && !keywords : !arguments[i].default_value()) {
-      return false;
-    }
-  }
-  return true;
+  return keywords || std::none_of(arguments.begin(), arguments.begin() + static_cast<long>(count),
+                                  [](const Argument& each) { return each.kwarg_only(); });
 }
 
-std::optional<std::vector<IValue>> fill(const FunctionSchema& schema,
-                                        const std::vector<IValue>& values,
+std::optional<std::vector<IValue>> fill(const FunctionSchema& schema, const Given& given,
                                         const Leniency& leniency) {
-  if (!takes_so_many(schema, values.size(), leniency.keywords)) return std::nullopt;
+  if (!takes_by_position(schema, given.by_position(), leniency.keywords)) return std::nullopt;
   std::vector<IValue> stack;
   stack.reserve(schema.arguments().size());
+  std::size_t used = 0;
   for (const Argument& argument : schema.arguments()) {
-    if (stack.size() >= values.size()) {
+    const IValue* const value = given.find(stack.size(), argument.name());
+    if (value == nullptr) {
+      if (!argument.default_value()) return std::nullopt;
       stack.push_back(*argument.default_value());
       continue;
     }
-    auto taken = take(values[stack.size()], argument, leniency.converts);
+    ++used;
+    auto taken = take(*value, argument, leniency.converts);
     if (!taken) return std::nullopt;
     stack.push_back(*std::move(taken));
   }
+  if (used != given.by_position() + given.by_name()) return std::nullopt;
   return stack;
 }
 
-bool may_take(const FunctionSchema& schema, const std::vector<RuntimeStruct::Field>& fields) {
-  if (!takes_so_many(schema, fields.size(), true)) return false;
-  for (std::size_t i = 0; i < fields.size(); ++i) {
+bool may_take(const FunctionSchema& schema, const ParsedSignature& signature) {
+  const auto& fields = signature.arguments.fields();
+  const std::size_t count = fields.size() - (signature.has_keywords ? 1 : 0);
+  if (!takes_by_position(schema, count, true)) return false;
+  const auto& arguments = schema.arguments();
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (i >= count) {
+      if (!signature.has_keywords && !arguments[i].default_value()) return false;
+      continue;
+    }
     const auto samples = fields[i].type->samples();
     const auto fits = [&](const IValue& sample) {
-      return take(sample, schema.arguments()[i], true).has_value();
+      return take(sample, arguments[i], true).has_value();
     };
     if (samples && std::none_of(samples->begin(), samples->end(), fits)) return false;
   }
@@ -191,9 +223,10 @@ bool may_take(const FunctionSchema& schema, const std::vector<RuntimeStruct::Fie
 
 std::optional<OperatorOverloads::Choice> OperatorOverloads::choose(
     const std::vector<IValue>& arguments) const {
+  const Given given(arguments);
   for (const Leniency& leniency : kLeniencies) {
     for (const c10::OperatorHandle& handle : handles_) {
-      if (auto stack = fill(handle.schema(), arguments, leniency)) {
+      if (auto stack = fill(handle.schema(), given, leniency)) {
         return Choice{&handle, *std::move(stack)};
       }
     }
@@ -208,8 +241,7 @@ OperatorOverloads OperatorOverloads::called_as(const ParsedSignature& signature)
     std::vector<c10::TypePtr> results;
     for (const Argument& result : schema.returns())
       results.push_back(result.type());
-    if (!schema.is_varret() && may_take(schema, signature.arguments.fields()) &&
-        signature.holds_results(results)) {
+    if (!schema.is_varret() && may_take(schema, signature) && signature.holds_results(results)) {
       fitting.push_back(handle);
     }
   }
@@ -227,11 +259,18 @@ std::string OperatorOverloads::schemas() const {
 
 std::string describe_values(const std::vector<IValue>& values) {
   std::string text;
-  for (const IValue& value : values) {
-    if (!text.empty()) text += ", ";
-    text += value.tagKind();
+  const auto add = [&](const std::string& name, const IValue& value) {
+    text += (text.empty() ? "" : ", ") + name + value.tagKind();
     if (value.isTensor()) text += " (" + describe_tensor(value.toTensor()) + ")";
     if (value.isInt()) text += " " + std::to_string(value.toInt());
+  };
+  for (const IValue& value : values) {
+    if (!value.isGenericDict()) {
+      add("", value);
+      continue;
+    }
+    for (const auto& entry : value.toGenericDict())
+      add(entry.key().toStringRef() + "=", entry.value());
   }
   return text.empty() ? "nothing" : text;
 }

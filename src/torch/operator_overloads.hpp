@@ -15,10 +15,10 @@ namespace batchrpc::detail {
 
 /// The overloads of an operator, and the choice between them. As in TorchScript, it chooses the
 /// first overload whose schema accepts the arguments as they are, else the first that accepts them
-/// converted (an integer for a floating-point number). Arguments are matched by position.
-/// Keyword-only parameters come last; an overload that can leave them out is preferred. Parameters
-/// without an argument get their default. A single number is accepted for a list of numbers of
-/// fixed length.
+/// converted (an integer for a floating-point number). Arguments are matched by position, and those
+/// of a dict at their end (Keywords) by name. Keyword-only parameters come last; an overload that
+/// can leave them out is preferred. Parameters without an argument get their default. A single
+/// number is accepted for a list of numbers of fixed length.
 class OperatorOverloads {
  public:
   using Handles = std::vector<c10::OperatorHandle>;

@@ -4,14 +4,17 @@
 #include <c10/util/ThreadLocalDebugInfo.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "batchrpc/base/block_pool.hpp"
 #include "batchrpc/trace/operator_source.hpp"
 
-// Records operators with LibTorch's own hook for profilers, at::RecordFunction.
+// Records operators and a program's regions (RECORD_USER_SCOPE) with LibTorch's own hook for
+// profilers, at::RecordFunction.
 namespace batchrpc::detail {
 namespace {
 
@@ -63,8 +66,20 @@ std::vector<at::CallbackHandle> own_callbacks() {
 void listen() {
   if (!own_callbacks().empty()) return;
   listening.thread = static_cast<std::uint64_t>(::gettid());
-  at::addThreadLocalCallback(
-      at::RecordFunctionCallback(&on_begin, &on_end).scopes({at::RecordScope::FUNCTION}));
+  at::addThreadLocalCallback(at::RecordFunctionCallback(&on_begin, &on_end)
+                                 .scopes({at::RecordScope::FUNCTION, at::RecordScope::USER_SCOPE}));
+}
+
+// The calling thread's callbacks for ranges but those of this file; nothing if there are none.
+std::optional<at::StepCallbacks> callbacks_of_others() {
+  auto callbacks = at::getStepCallbacksUnlessEmpty(at::RecordScope::USER_SCOPE);
+  if (!callbacks) return std::nullopt;
+  auto& all = callbacks->callbacks_;
+  all.erase(std::remove_if(all.begin(), all.end(),
+                           [](const auto& each) { return each.start_ == &on_begin; }),
+            all.end());
+  if (all.empty()) return std::nullopt;
+  return std::move(*callbacks);
 }
 
 void stop_listening() {
@@ -80,7 +95,7 @@ class Range {
  public:
   // Returns null if no profiler would see the range.
   static std::shared_ptr<void> begin(const std::string& name) {
-    auto callbacks = at::getStepCallbacksUnlessEmpty(at::RecordScope::USER_SCOPE);
+    auto callbacks = callbacks_of_others();
     if (!callbacks) return nullptr;
     auto range = std::make_shared<Range>(*std::move(callbacks));
     if (ThreadLocalDebugInfo::get(kind()) != nullptr) {
@@ -128,10 +143,7 @@ class TorchOperatorSource final : public OperatorSource {
     return before;
   }
 
-  bool is_watched() const noexcept override {
-    // The callbacks of this file do not have this scope.
-    return at::getStepCallbacksUnlessEmpty(at::RecordScope::USER_SCOPE).has_value();
-  }
+  bool is_watched() const noexcept override { return callbacks_of_others().has_value(); }
 
   std::shared_ptr<void> begin_range(const std::string& name) const override {
     try {

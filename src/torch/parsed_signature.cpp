@@ -58,9 +58,10 @@ RuntimeStruct::Field field_of(std::string_view text) {
   }
   field.type = find_encoding(field.length ? std::string_view(list) : text);
   if (field.type == nullptr) {
-    throw BadSignature("an operator has no " + std::string(text) +
-                       " among its arguments and results; allowed are tensors, numbers, bools, "
-                       "strings, IValues, optionals and lists of these, and tuples as results");
+    throw BadSignature(
+        "an operator has no " + std::string(text) +
+        " among its arguments and results; allowed are tensors, numbers, bools, "
+        "strings, IValues, optionals and lists of these, Keywords, and tuples as results");
   }
   return field;
 }
@@ -87,6 +88,13 @@ ParsedSignature ParsedSignature::parse(std::string_view text) {
   }
   ParsedSignature parsed;
   parsed.arguments = RuntimeStruct(fields_of(text.substr(open + 1, text.size() - open - 2)));
+  const auto& fields = parsed.arguments.fields();
+  const auto keywords = std::find_if(fields.begin(), fields.end(),
+                                     [](const auto& field) { return is_keywords(*field.type); });
+  parsed.has_keywords = keywords != fields.end();
+  if (parsed.has_keywords && keywords + 1 != fields.end()) {
+    throw BadSignature("keyword arguments come last, and once");
+  }
   const std::string_view result = text.substr(0, open);
   parsed.result = result;
   if (result == "void") return parsed;

@@ -24,7 +24,8 @@ struct ParsedSignature {
   [[nodiscard]] bool holds_results(const std::vector<c10::TypePtr>& types) const;
 
   RuntimeStruct arguments;
-  std::string result;  ///< its text
+  bool has_keywords = false;  ///< the last argument is a Keywords
+  std::string result;         ///< its text
   /// The result, or its members if it is a struct; nothing if it is void.
   RuntimeStruct results;
   bool is_struct = false;

@@ -12,6 +12,7 @@
 
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/torch/ivalue.hpp"
+#include "batchrpc/torch/operators.hpp"
 #include "batchrpc/torch/tensor.hpp"
 #include "batchrpc/wire/signature.hpp"
 
@@ -189,6 +190,20 @@ struct ValueOf<std::vector<T>> {
   }
 };
 
+// Arguments by name. No result is one.
+template <>
+struct ValueOf<Keywords> {
+  static IValue from(Keywords&& values) {
+    c10::impl::GenericDict dict(c10::StringType::get(), c10::AnyType::get());
+    for (auto& [name, value] : values)
+      dict.insert(name, ValueOf<IValue>::from(std::move(value)));
+    return dict;
+  }
+  static Keywords to(const IValue& value) { refuse_value(value, "keyword arguments"); }
+  static bool holds(const c10::Type& /*type*/) { return false; }
+  static std::optional<std::vector<IValue>> samples() { return std::nullopt; }
+};
+
 template <class T>
 IValue read_value(Decoder& decoder, const StructView& view, std::uint32_t offset) {
   return ValueOf<T>::from(read_field<T>(decoder, view, offset));
@@ -218,6 +233,7 @@ Table table_of() {
   (add<std::vector<T>>(table), ...);
   (add<std::optional<std::vector<T>>>(table), ...);
   add<std::vector<std::optional<at::Tensor>>>(table);
+  add<Keywords>(table);
   return table;
 }
 
@@ -241,6 +257,10 @@ const RuntimeEncoding* find_encoding(std::string_view text) {
                                       std::uint64_t, float, double, std::string, IValue>();
   const auto at = table.find(text);
   return at != table.end() ? &at->second : nullptr;
+}
+
+bool is_keywords(const RuntimeEncoding& encoding) {
+  return encoding.holds == &ValueOf<Keywords>::holds;
 }
 
 RuntimeStruct::RuntimeStruct(std::vector<Field> fields) : fields_(std::move(fields)) {

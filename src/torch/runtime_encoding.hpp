@@ -35,6 +35,9 @@ struct RuntimeEncoding {
 /// none.
 [[nodiscard]] const RuntimeEncoding* find_encoding(std::string_view text);
 
+/// Whether this is the encoding of Keywords, which are read as a dict from strings to any values.
+[[nodiscard]] bool is_keywords(const RuntimeEncoding& encoding);
+
 /// A list of `values`, whose elements have `type`; where a tensor is None, optional tensors.
 [[nodiscard]] c10::IValue list_of(const c10::TypePtr& type, std::vector<c10::IValue> values);
 

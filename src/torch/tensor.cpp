@@ -7,6 +7,7 @@
 
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/wire/envelope.hpp"
+#include "torch/sparse.hpp"
 #include "torch/tensor_types.hpp"
 
 namespace batchrpc {
@@ -28,8 +29,9 @@ std::span<const std::int64_t> sizes_of(const at::Tensor& tensor) {
 
 void require_sendable(const at::Tensor& tensor) {
   if (tensor.is_quantized()) refuse("it is quantized", "send tensor.dequantize()");
-  if (tensor.layout() != c10::kStrided) {
-    refuse("its layout is sparse or opaque", "send tensor.to_dense(), or its parts");
+  if (tensor.layout() != c10::kStrided && !is_sendable_sparse(tensor)) {
+    refuse("its layout is not strided, COO, or CSR of a matrix of numbers",
+           "send tensor.to_dense() or tensor.to_sparse()");
   }
   if (tensor.is_nested()) refuse("it is nested", "send the tensors of tensor.unbind()");
   if (tensor.is_meta()) refuse("it is a meta tensor, without data", "send its sizes");
@@ -140,7 +142,17 @@ detail::TensorHeader Codec<at::Tensor>::encode(const at::Tensor& tensor, Encoder
   detail::require_sendable(tensor);
   header.type = detail::tensor_type_number(tensor.scalar_type());
   header.requires_grad = tensor.requires_grad() && tensor.is_leaf();
+  if (tensor.requires_grad() && !header.requires_grad) {
+    TORCH_WARN_ONCE(
+        "batchrpc: a tensor that was computed from parameters is sent without its graph, so it "
+        "arrives as plain data and no gradient flows back through the call. Send tensor.detach() "
+        "to say that this is intended. (This warning appears once.)");
+  }
   header.sizes = detail::sizes_of(tensor);
+  if (tensor.layout() != c10::kStrided) {
+    detail::encode_sparse(tensor, header, encoder);
+    return header;
+  }
   if (tensor.numel() != 0) header.payload = encoder.add_payload(detail::bytes_to_send(tensor));
   return header;
 }
@@ -166,7 +178,9 @@ at::Tensor Codec<at::Tensor>::decode(detail::TensorHeader&& header, Decoder& dec
   const at::IntArrayRef sizes(header.sizes.data(), header.sizes.size());
   const auto options = c10::TensorOptions().dtype(type.scalar).device(c10::kCPU);
   at::Tensor tensor;
-  if (bytes == 0) {
+  if (header.layout != detail::TensorLayout::dense) {
+    tensor = detail::decode_sparse(header, decoder);
+  } else if (bytes == 0) {
     tensor = at::empty(sizes, options);
   } else {
     Bytes payload = detail::payload_of(header, decoder);

@@ -21,7 +21,8 @@ std::string describe_header(const TensorHeader& header) {
   const std::string type = header.type < kTensorElements.size()
                                ? std::string(kTensorElements[header.type].name)
                                : "type " + std::to_string(header.type);
-  return type + " " + describe_shape(header.sizes);
+  return (header.layout == TensorLayout::dense ? "" : "sparse ") + type + " " +
+         describe_shape(header.sizes);
 }
 
 std::size_t bytes_of(const TensorHeader& header) {
@@ -48,6 +49,10 @@ std::size_t bytes_of(const TensorHeader& header) {
 }
 
 const Bytes& payload_of(const TensorHeader& header, const Decoder& decoder) {
+  if (header.layout != TensorLayout::dense) {
+    Decoder::fail("a tensor " + describe_header(header) +
+                  ", where a dense one is needed; send tensor.to_dense()");
+  }
   const std::size_t bytes = bytes_of(header);
   const Bytes& payload = decoder.payload(header.payload);
   if (payload.size() != bytes) {

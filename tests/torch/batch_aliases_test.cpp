@@ -67,7 +67,7 @@ TEST_CASE("a row whose result cannot be sent was not answered", "[batch]") {
   const Node agent = world.root("agent");
   const Node actor = world.join("actor");
   const Batcher<at::Tensor(int)> batcher({}, [](const std::vector<int>& xs) {
-    return std::vector<at::Tensor>(xs.size(), at::ones({2, 2}).to_sparse());
+    return std::vector<at::Tensor>(xs.size(), at::ones({2, 2}).to_sparse_csc());
   });
   agent.expose("sparse", batcher);
   auto answer = actor.call<at::Tensor(int)>("agent", "sparse", 1);

@@ -67,12 +67,12 @@ TEST_CASE("a call to oneself gives a tensor of its own", "[calls]") {
 TEST_CASE("what a tensor is refused for is in the call's future", "[calls]") {
   Pair pair;
   pair.b.expose<&torch_calls::doubled>();
-  const auto sparse = outcome(pair.a.call<&torch_calls::doubled>("b", at::eye(3).to_sparse()));
-  CHECK(sparse.code() == ErrorCode::invalid_argument);
-  CHECK_FALSE(may_have_run(sparse.error()));
-  pair.b.expose("sparse", [] { return at::eye(3).to_sparse(); });
-  CHECK_THAT(message_of([&] { pair.a.call<at::Tensor()>("b", "sparse").get(); }),
-             Contains("sparse"));
+  const auto csc = outcome(pair.a.call<&torch_calls::doubled>("b", at::eye(3).to_sparse_csc()));
+  CHECK(csc.code() == ErrorCode::invalid_argument);
+  CHECK_FALSE(may_have_run(csc.error()));
+  pair.b.expose("csc", [] { return at::eye(3).to_sparse_csc(); });
+  CHECK_THAT(message_of([&] { pair.a.call<at::Tensor()>("b", "csc").get(); }),
+             Contains("to_sparse()"));
   CHECK(pair.a.call<&torch_calls::doubled>("b", at::ones({2})).get().defined());
 }
 
@@ -171,6 +171,15 @@ TEST_CASE("a tensor that cannot receive is refused before anything is sent", "[c
   CHECK_THAT(refusal(at::empty({1}).expand({3})), Contains("contiguous"));
   CHECK_THAT(refusal(at::eye(3).to_sparse()), Contains("sparse"));
   CHECK_THAT(refusal(at::empty({3}, at::TensorOptions().device(at::kMeta))), Contains("CPU"));
+}
+
+TEST_CASE("a sparse result is refused where a dense one is received", "[call_into]") {
+  Pair pair;
+  pair.b.expose("sparse", [] { return at::eye(3).to_sparse(); });
+  at::Tensor out = at::zeros({3, 3});
+  const auto result = outcome(call_into<at::Tensor()>(pair.a.peer("b"), out, "sparse"));
+  CHECK(result.code() == ErrorCode::invalid_argument);
+  CHECK_THAT(result.message(), Contains("the result is sparse float32 [3, 3]"));
 }
 
 TEST_CASE("errors of the call itself come through, and the next call works", "[call_into]") {

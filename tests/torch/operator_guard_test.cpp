@@ -162,6 +162,15 @@ TEST_CASE("small arguments do not make large results of the list's operators", "
                   at::matmul(row, column)));
 }
 
+TEST_CASE("an operator of the list takes no sparse tensor, which may have any size",
+          "[operators]") {
+  Listed world;
+  const Tensor huge = at::sparse_coo_tensor({kHuge / 1024}, at::TensorOptions(at::kFloat));
+  const auto why = Contains("is a sparse tensor; send tensor.to_dense()");
+  CHECK_THAT(world.fails<Tensor(Tensor)>("aten::neg", huge).what(), why);
+  CHECK_THAT((world.fails<Tensor(Tensors, int)>("aten::cat", Tensors{huge, huge}, 0).what()), why);
+}
+
 TEST_CASE("a result that repeats few elements without end is not sent", "[operators]") {
   Operators world({"aten::expand_as", "aten::as_strided"});
   const Error error = world.fails<Tensor(Tensor, Ints, Ints)>("aten::as_strided", at::ones({1}),

@@ -83,6 +83,31 @@ TEST_CASE("operators of a function of the program's are recorded, for profiled c
   CHECK(without.recording().calls.at(0).operators.empty());
 }
 
+TEST_CASE("regions of the program are recorded around the operators that ran in them") {
+  Three nodes;
+  nodes.b.expose("step", [&] {
+    RECORD_USER_SCOPE("forward");
+    return torch::add(nodes.ones, nodes.ones);
+  });
+  const Profiler profiler(nodes.a);
+  nodes.a.call<Tensor()>("b", "step").get();
+  const CallRecord call = profiler.recording().calls.at(0);
+  const auto find = [&](const std::string& name) {
+    return std::find_if(call.operators.begin(), call.operators.end(),
+                        [&](const auto& each) { return each.name == name; });
+  };
+  const auto region = find("forward");
+  const auto add = find("aten::add");
+  REQUIRE(region != call.operators.end());
+  REQUIRE(add != call.operators.end());
+  CHECK(region->begin <= add->begin);
+  CHECK(region->end >= add->end);
+  CHECK(std::count_if(call.operators.begin(), call.operators.end(), [](const auto& each) {
+          return each.name.find("rpc") != std::string::npos;  // the library's own regions
+        }) == 0);
+  CHECK_THAT(profiler.key_averages().table(), Catch::Contains("#remote_op: forward"));
+}
+
 TEST_CASE("a node without NodeOptions::profiling.operators tells of calls, and of no operators") {
   Three nodes;
   const Node plain = nodes.world.join("plain");

@@ -59,6 +59,7 @@ struct BatchTraits<at::Tensor> {
   using Announced = detail::TensorHeader;
   /// The announced payload; one without bytes if the row has none. Throws BadMessage.
   static detail::AnnouncedPayload announced(const detail::TensorHeader& row) {
+    if (row.layout != detail::TensorLayout::dense) return {};  // it will be refused as a row
     return {row.payload, detail::bytes_of(row)};
   }
 

@@ -1,14 +1,27 @@
 #pragma once
 
+#include <ATen/core/ivalue.h>
+
+#include <map>
 #include <string>
 #include <vector>
 
 #include "batchrpc/base/export.hpp"
 #include "batchrpc/call/exposed.hpp"
 #include "batchrpc/node/node.hpp"
+#include "batchrpc/torch/ivalue.hpp"
 
 /// LibTorch's operators as remote functions, called by name; see docs/operators.md.
 namespace batchrpc {
+
+/// Arguments of an operator by name, as the last argument of a call:
+///
+///     using Tensor = at::Tensor;
+///     peer.call<Tensor(Tensor, Tensor, Keywords)>("node", "aten::add", a, b, Keywords{{"alpha",
+///     2}});
+///
+/// The names are those of LibTorch's schemas. Those that are left out have their defaults.
+using Keywords = std::map<std::string, c10::IValue>;
 
 /// Lets peers call these operators of any namespace. A name stands for all overloads of an operator
 /// ("aten::add") or for one ("aten::add.Tensor"):

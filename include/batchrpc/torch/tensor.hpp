@@ -27,19 +27,21 @@ namespace detail {
 /// core's codecs support: `std::vector<at::Tensor>`, `std::map<std::string, at::Tensor>`,
 /// optionals, tuples, aggregates. Signature: `tensor`.
 ///
-/// The received tensor has the same type, shape and values. It is dense and row-major, whatever the
-/// strides, storage or offset of the tensor that was sent; a view sends only its own elements.
+/// The received tensor has the same type, shape and values. A dense one is row-major, whatever the
+/// strides, storage or offset of the tensor that was sent (Strided keeps the strides); a view sends
+/// only its own elements. A sparse one has the same layout, COO or CSR; its parts are copied.
 /// Undefined, empty and 0-dimensional tensors are allowed. A tensor arrives on the CPU even if it
 /// was sent from a GPU, because a node's devices mean nothing to another node. The receiver may
 /// call `.to(device)`.
 ///
 /// Autograd: a graph does not travel. A leaf (a parameter) that requires a gradient arrives as a
-/// leaf that requires one. The result of a computation arrives as plain data.
+/// leaf that requires one. The result of a computation arrives as plain data, of which a process is
+/// warned once (TORCH_WARN).
 ///
 /// Types: bool, integers, float16, bfloat16, float32, float64, complex numbers, and LibTorch 2's
 /// unsigned integers and 8-bit floats. If the receiver's LibTorch lacks a type, it refuses the
-/// message (BadMessage). Quantized, sparse, nested and meta tensors, and tensors of more than 64
-/// dimensions, are refused when sent (InvalidArgument).
+/// message (BadMessage). Quantized, nested and meta tensors, other sparse layouts, and tensors of
+/// more than 64 dimensions are refused when sent (InvalidArgument).
 ///
 /// Copies: a dense tensor on the CPU of more than 16 KiB is sent from its own memory. Do not write,
 /// resize or set it until the future of its call has completed; if it is a result, until the caller
