@@ -218,6 +218,9 @@ TEST_CASE("batchrpc-keys shows its usage when it is used wrongly") {
   check_usage(keys({"token"}), "an argument is missing");
   check_usage(keys({"token", ""}), "an argument is empty");
   check_usage(keys({"node", "a", "b", "c"}), "too many arguments");
+  CHECK_THAT(keys({"node", "a", "b", "c"}).output,
+             Catch::EndsWith("usage: batchrpc-keys node FOLDER NAME [--job JOB] [--domain DOMAIN] "
+                             "[--days N]\nsee batchrpc-keys --help\n"));
   check_usage(keys({"token", "a", "--days", "1"}), "has no option --days");
   check_usage(keys({"authority", "a", "--days"}), "--days needs a value");
   check_usage(keys({"authority", "a", "--days", "1", "--days", "2"}), "--days is there twice");

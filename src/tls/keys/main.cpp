@@ -2,6 +2,7 @@
 #include <charconv>
 #include <exception>
 #include <iostream>
+#include <iterator>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -15,13 +16,19 @@
 namespace batchrpc::keys {
 namespace {
 
-constexpr std::string_view kUsage =
-    R"(usage: batchrpc-keys token FILE
-       batchrpc-keys authority FOLDER [--days N]
-       batchrpc-keys node FOLDER NAME [--job JOB] [--domain DOMAIN] [--days N]
-       batchrpc-keys renew FOLDER NAME [--job JOB] [--domain DOMAIN] [--days N]
-       batchrpc-keys revoke FOLDER [NAME | CERTIFICATE.pem]... [--days N]
+struct Command {
+  std::string_view name;
+  std::string_view arguments;
+};
+constexpr Command kCommands[] = {
+    {"token", "FILE"},
+    {"authority", "FOLDER [--days N]"},
+    {"node", "FOLDER NAME [--job JOB] [--domain DOMAIN] [--days N]"},
+    {"renew", "FOLDER NAME [--job JOB] [--domain DOMAIN] [--days N]"},
+    {"revoke", "FOLDER [NAME | CERTIFICATE.pem]... [--days N]"},
+};
 
+constexpr std::string_view kHelp = R"(
 token      writes a new join token to FILE
 authority  writes ca.pem and ca.key: an authority that signs certificates (3650 days)
 node       writes NAME.pem and NAME.key, signed by FOLDER's authority (365 days); in NAME and
@@ -36,7 +43,20 @@ revoke     writes crl.pem, which has these certificates and those revoked before
 Nothing is overwritten, except by renew, and crl.pem.
 )";
 
-/// The user has not asked as kUsage says. what() is a sentence, or empty.
+/// How the command is used; all commands if it is none of them.
+std::string usage_of(std::string_view command) {
+  const auto is_it = [&](const Command& known) { return known.name == command; };
+  const bool is_known = std::any_of(std::begin(kCommands), std::end(kCommands), is_it);
+  std::string text;
+  for (const Command& known : kCommands) {
+    if (is_known && !is_it(known)) continue;
+    text += text.empty() ? "usage: batchrpc-keys " : "       batchrpc-keys ";
+    text.append(known.name).append(" ").append(known.arguments).append("\n");
+  }
+  return text;
+}
+
+/// The user has not asked as usage_of() says. what() is a sentence, or empty.
 class WrongUsage final : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -137,14 +157,14 @@ void run(const std::string& command, const std::vector<std::string>& words) {
 }
 
 int main_of(std::vector<std::string> words) {
+  const std::string command = words.empty() ? "" : words[0];
   try {
     if (words.empty()) throw WrongUsage("");
     const auto is_help = [](const std::string& word) { return word == "--help" || word == "-h"; };
     if (words[0] == "help" || std::any_of(words.begin(), words.end(), is_help)) {
-      std::cout << kUsage;
+      std::cout << usage_of("") << kHelp;
       return 0;
     }
-    const std::string command = words[0];
     words.erase(words.begin());
     run(command, words);
     std::cout.flush();
@@ -152,7 +172,7 @@ int main_of(std::vector<std::string> words) {
   } catch (const WrongUsage& error) {
     const std::string what = error.what();
     if (!what.empty()) std::cerr << "batchrpc-keys: " << what << '\n';
-    std::cerr << kUsage;
+    std::cerr << usage_of(command) << "see batchrpc-keys --help\n";
     return 2;
   } catch (const std::exception& error) {
     std::cerr << "batchrpc-keys: " << error.what() << '\n';
