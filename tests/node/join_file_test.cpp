@@ -12,26 +12,16 @@
 
 #include "batchrpc/batchrpc.hpp"
 #include "node/join_file.hpp"
+#include "temporary_folder.hpp"
 
 namespace batchrpc {
 namespace join_file_test {
 
 using namespace std::chrono_literals;
 
-/// A folder that lasts as long as this object.
-struct Folder {
-  Folder() { std::filesystem::create_directory(path); }
-  ~Folder() { std::filesystem::remove_all(path); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-
-  const std::filesystem::path path = std::filesystem::temp_directory_path() /
-                                     ("batchrpc-join-" + std::to_string(std::random_device{}()));
-};
-
 TEST_CASE("a join file is written whole and read back") {
-  const Folder made;
-  const std::filesystem::path& folder = made.path;
+  const test::TemporaryFolder made;
+  const std::filesystem::path& folder = made.path();
   const std::string path = (folder / "join").string();
   CHECK(read_join_file(path).empty());
   (void)JoinFile(path, "tcp://127.0.0.1:4711");
@@ -43,8 +33,8 @@ TEST_CASE("a join file is written whole and read back") {
 }
 
 TEST_CASE("a join file is for its user alone, and writing it follows no link of others") {
-  const Folder made;
-  const std::filesystem::path& folder = made.path;
+  const test::TemporaryFolder made;
+  const std::filesystem::path& folder = made.path();
   const std::string path = (folder / "join").string();
   const auto precious = folder / "precious";
   std::ofstream(precious) << "precious";
@@ -57,8 +47,8 @@ TEST_CASE("a join file is for its user alone, and writing it follows no link of 
 }
 
 TEST_CASE("nodes find each other through a file") {
-  const Folder made;
-  const std::filesystem::path& folder = made.path;
+  const test::TemporaryFolder made;
+  const std::filesystem::path& folder = made.path();
   NodeOptions options;
   options.join = "file://" + (folder / "join").string();
   options.name = "root";
@@ -73,8 +63,8 @@ TEST_CASE("nodes find each other through a file") {
 }
 
 TEST_CASE("a join file of a run that is over does not stop the next") {
-  const Folder made;
-  const std::filesystem::path& folder = made.path;
+  const test::TemporaryFolder made;
+  const std::filesystem::path& folder = made.path();
   const std::string path = (folder / "join").string();
   NodeOptions options;
   options.join = "file://" + path;
@@ -94,8 +84,8 @@ TEST_CASE("a join file of a run that is over does not stop the next") {
 }
 
 TEST_CASE("a second root does not take the join file of one that still runs") {
-  const Folder made;
-  const std::filesystem::path& folder = made.path;
+  const test::TemporaryFolder made;
+  const std::filesystem::path& folder = made.path();
   NodeOptions options;
   options.name = "root";
   options.rank = 0;
@@ -112,8 +102,8 @@ TEST_CASE("a second root does not take the join file of one that still runs") {
 }
 
 TEST_CASE("a file with other contents is no root yet, and is named when none comes") {
-  const Folder made;
-  const std::filesystem::path& folder = made.path;
+  const test::TemporaryFolder made;
+  const std::filesystem::path& folder = made.path();
   const std::string path = (folder / "join").string();
   std::ofstream(path) << std::string(100'000, 'x');
   CHECK(read_join_file(path).size() == 1024);

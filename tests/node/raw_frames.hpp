@@ -19,11 +19,8 @@ inline std::vector<Word> define(std::uint32_t number, const std::string& name,
       {.number = number, .name = name, .signature = std::string(signature_text)});
 }
 
-/// The frame of a call with one argument, and the bytes of its inline payloads behind it.
-template <class T>
-std::vector<Word> call_frame(wire::FrameHeader header, const T& argument) {
-  Encoder encoder(wire::kEnvelopeWords);
-  encode_struct<T>(encoder, wire::kBodyPointer, argument);
+/// The frame of a call whose arguments are encoded, and the bytes of its inline payloads behind it.
+inline std::vector<Word> finished_call(Encoder& encoder, wire::FrameHeader header) {
   header.kind = wire::FrameKind::call;
   wire::finish_frame(encoder, header);
   std::vector<Word> words = encoder.words();
@@ -34,16 +31,22 @@ std::vector<Word> call_frame(wire::FrameHeader header, const T& argument) {
   return words;
 }
 
+/// The same with these arguments.
+template <class... Args>
+std::vector<Word> call_frame(const wire::FrameHeader& header, const Args&... arguments) {
+  Encoder encoder(wire::kEnvelopeWords);
+  encode_struct<Args...>(encoder, wire::kBodyPointer, arguments...);
+  return finished_call(encoder, header);
+}
+
 /// What makes the peer "raw", of incarnation 1, a member of the group, so that it may be called: it
 /// numbers the function that joins, and calls it.
 inline std::vector<Word> join_as_raw(std::uint32_t number, std::uint64_t id) {
   std::vector<Word> words =
       define(number, "batchrpc.join", signature<JoinReply, Member, std::int32_t>());
-  Encoder encoder(wire::kEnvelopeWords);
-  encode_struct<Member, std::int32_t>(encoder, wire::kBodyPointer,
-                                      Member{.name = "raw", .incarnation = 1}, 0);
-  wire::finish_frame(encoder, {.kind = wire::FrameKind::call, .number = number, .id = id});
-  words.insert(words.end(), encoder.words().begin(), encoder.words().end());
+  const std::vector<Word> call = call_frame(
+      {.number = number, .id = id}, Member{.name = "raw", .incarnation = 1}, std::int32_t{0});
+  words.insert(words.end(), call.begin(), call.end());
   return words;
 }
 

@@ -14,6 +14,7 @@
 
 #include "becomes_true.hpp"
 #include "common/process.hpp"
+#include "temporary_folder.hpp"
 
 // Programs, as people start them.
 namespace batchrpc_examples {
@@ -23,17 +24,9 @@ using batchrpc::test::becomes_true;
 using Clock = std::chrono::steady_clock;
 using Words = std::vector<std::string>;
 
-/// A folder of a test's own.
-class Folder {
+/// A folder of a test's own, for the files of its programs.
+class Folder : public batchrpc::test::TemporaryFolder {
  public:
-  Folder() : path_(std::filesystem::temp_directory_path() / name()) {
-    std::filesystem::create_directory(path_);
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-
-  [[nodiscard]] std::string file(const std::string& name) const { return path_ / name; }
   [[nodiscard]] std::string text(const std::string& name) const {
     std::ifstream stream(file(name));
     return {std::istreambuf_iterator<char>(stream), {}};
@@ -41,13 +34,6 @@ class Folder {
   [[nodiscard]] nlohmann::json json(const std::string& name) const {
     return nlohmann::json::parse(text(name));
   }
-
- private:
-  static std::string name() {
-    static int count = 0;
-    return "batchrpc_process_test_" + std::to_string(::getpid()) + "_" + std::to_string(count++);
-  }
-  std::filesystem::path path_;
 };
 
 /// Starts a program with its output in files of the folder: NAME.out and NAME.err.

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <optional>
+#include <stdexcept>
+#include <vector>
 
 #include "rref/objects.hpp"
 
@@ -45,10 +47,22 @@ class Desk {
 /// The same, with room for three.
 class WideDesk : public Desk {};
 
+/// Cannot be constructed.
+class BrokenDesk {
+ public:
+  BrokenDesk() { throw std::runtime_error("no desk"); }
+  int count() { return ++counted; }
+
+ private:
+  int counted = 0;
+};
+
 }  // namespace objects
 
 template <>
 inline constexpr std::size_t batchrpc::methods_at_once<objects::WideDesk> = 3;
+template <>
+inline constexpr std::size_t batchrpc::methods_at_once<objects::BrokenDesk> = 3;
 
 namespace batchrpc {
 namespace methods_at_once_test {
@@ -174,6 +188,24 @@ TEST_CASE("a handler that runs inside a method's wait is refused the method's ob
                              [&] { nodes.user.call<void()>("owner", "relay"); });
   CHECK(desk.call<&Desk::enter>().get() == 1);
   CHECK_THAT(message_of(inner), Catch::Contains("its own object"));
+}
+
+TEST_CASE("if the constructor fails, so do the calls of an object with several methods at once") {
+  const ObjectWorld nodes;
+  nodes.owner.expose_class<objects::BrokenDesk()>();
+  nodes.owner.expose<&objects::BrokenDesk::count>();
+  const auto desk = nodes.user.create<objects::BrokenDesk>("owner");
+  std::vector<Future<int>> calls;
+  for (int i = 0; i < 8; ++i)
+    calls.push_back(desk.call<&objects::BrokenDesk::count>());
+  nodes.world.run_for(1s);
+  for (auto& call : calls) {
+    REQUIRE(call.ready());
+    const auto result = outcome(std::move(call));
+    CHECK(result.code() == ErrorCode::remote_error);
+    CHECK_THAT(result.message(), Catch::Contains("no desk"));
+    CHECK_FALSE(test::may_have_run(result.error()));
+  }
 }
 
 }  // namespace methods_at_once_test

@@ -12,6 +12,7 @@
 #include "batchrpc/transport/tcp_address.hpp"
 #include "largest_allocation.hpp"
 #include "long_tests.hpp"
+#include "node/raw_frames.hpp"
 #include "node/real_nodes.hpp"
 #include "wire/frame.hpp"
 
@@ -21,6 +22,8 @@
 namespace batchrpc {
 namespace hostile_bytes_test {
 
+using test::call_frame;
+using test::define;
 using wire::FrameKind;
 using Frames = std::vector<std::vector<Word>>;
 
@@ -96,22 +99,6 @@ class BareSocket {
   bool connected_ = false;
 };
 
-std::vector<Word> call_frame(std::uint32_t function, std::uint64_t id, const auto& argument) {
-  Encoder encoder(wire::kEnvelopeWords);
-  encode_struct<std::decay_t<decltype(argument)>>(encoder, wire::kBodyPointer, argument);
-  wire::finish_frame(encoder, {.kind = FrameKind::call, .number = function, .id = id});
-  std::vector<Word> words = encoder.words();
-  if (wire::has_inline_payloads(words)) {
-    for (const Bytes& payload : encoder.payloads())
-      words.resize(words.size() + wire::padded(payload.size()) / sizeof(Word));
-  }
-  return words;
-}
-
-std::vector<Word> define(std::uint32_t number, const std::string& name, std::string_view text) {
-  return wire::definition_frame({.number = number, .name = name, .signature = std::string(text)});
-}
-
 /// Correct frames of every kind.
 Frames correct_frames() {
   auto chunk = wire::plain_frame({.kind = FrameKind::chunk, .id = 10, .value = 20'000});
@@ -120,9 +107,9 @@ Frames correct_frames() {
           define(1, "size", signature<std::size_t, Bytes>()),
           define(2, "batchrpc.rref.ready",
                  signature<void, std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>>()),
-          call_frame(0, 8, 21),
-          call_frame(1, 9, Bytes::allocate(1000)),
-          call_frame(1, 10, Bytes::allocate(20'000)),
+          call_frame({.number = 0, .id = 8}, 21),
+          call_frame({.number = 1, .id = 9}, Bytes::allocate(1000)),
+          call_frame({.number = 1, .id = 10}, Bytes::allocate(20'000)),
           chunk,
           wire::plain_frame({.kind = FrameKind::ping}),
           wire::plain_frame({.kind = FrameKind::pong}),

@@ -295,11 +295,8 @@ TEST_CASE("the root refuses a node that says too much of itself") {
     ++member.incarnation;
     RawPeer peer(world);
     peer.say_hello(member.name, member.incarnation);
-    Encoder encoder(wire::kEnvelopeWords);
-    encode_struct<Member, std::int32_t>(encoder, wire::kBodyPointer, member, 0);
-    wire::finish_frame(encoder, {.kind = FrameKind::call, .number = 0, .id = 1});
     peer.send(define(0, "batchrpc.join", signature<JoinReply, Member, std::int32_t>()));
-    peer.send(encoder.words());
+    peer.send(test::call_frame({.number = 0, .id = 1}, member, std::int32_t{0}));
     const auto error = peer.frame(FrameKind::error);
     return error ? wire::read_error(wire::parse_frame(*error)).message : std::string();
   };

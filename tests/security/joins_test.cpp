@@ -14,11 +14,8 @@ using namespace std::chrono_literals;
 using test::RawPeer;
 
 std::vector<Word> join_frame(std::uint64_t id, std::int32_t world_size) {
-  Encoder encoder(wire::kEnvelopeWords);
-  encode_struct<Member, std::int32_t>(
-      encoder, wire::kBodyPointer, Member{.name = "raw", .rank = 1, .incarnation = 1}, world_size);
-  wire::finish_frame(encoder, {.kind = wire::FrameKind::call, .number = 0, .id = id});
-  return encoder.words();
+  return test::call_frame({.number = 0, .id = id},
+                          Member{.name = "raw", .rank = 1, .incarnation = 1}, world_size);
 }
 
 TEST_CASE("while a group forms, each member waits once, however often it asks to join") {

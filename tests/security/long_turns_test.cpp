@@ -64,13 +64,7 @@ std::vector<Word> method_frame(std::uint32_t number, std::uint64_t id, const det
   Encoder encoder(wire::kEnvelopeWords);
   encode_struct<detail::ObjectId, Bytes>(encoder, wire::kBodyPointer, of, bytes);
   if (!context.metadata.empty()) wire::add_context(encoder, context);
-  wire::finish_frame(encoder, {.kind = wire::FrameKind::call, .number = number, .id = id});
-  std::vector<Word> words = encoder.words();
-  if (wire::has_inline_payloads(words)) {
-    for (const Bytes& payload : encoder.payloads())
-      words.resize(words.size() + wire::padded(payload.size()) / sizeof(Word));
-  }
-  return words;
+  return test::finished_call(encoder, {.number = number, .id = id});
 }
 
 TEST_CASE("a call in a long line that breaks the protocol fails alone, whenever its turn is") {
