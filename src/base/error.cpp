@@ -202,20 +202,6 @@ std::string type_name(const std::exception_ptr& error) {
 
 namespace {
 
-constexpr std::string_view kStack = "\nException raised from ";
-
-// LibTorch's exceptions have the stack from which they were thrown in their text, of 3 to 7 KB: a
-// line that begins so, and lines of frames. A program may have put more behind it.
-std::string without_stack(std::string text) {
-  const std::size_t stack = text.find(kStack);
-  if (stack == std::string::npos) return text;
-  std::size_t end = text.find('\n', stack + 1);
-  while (end != std::string::npos && text.compare(end + 1, 7, "frame #") == 0)
-    end = text.find('\n', end + 1);
-  text.erase(stack, (end == std::string::npos ? text.size() : end + 1) - stack);
-  return text;
-}
-
 // `depth`: how many exceptions it is nested in.
 std::string describe_nested(const std::exception_ptr& error, int depth) {
   constexpr int kDeepest = 8;

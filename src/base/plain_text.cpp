@@ -102,4 +102,15 @@ std::string escaped_lines(std::string_view text, std::size_t most_bytes) {
                 [](const Found& found) { return found.code == '\n' || found.code == '\t'; });
 }
 
+std::string without_stack(std::string text) {
+  // A line that begins so, and lines of frames.
+  const std::size_t stack = text.find("\nException raised from ");
+  if (stack == std::string::npos) return text;
+  std::size_t end = text.find('\n', stack + 1);
+  while (end != std::string::npos && text.compare(end + 1, 7, "frame #") == 0)
+    end = text.find('\n', end + 1);
+  text.erase(stack, (end == std::string::npos ? text.size() : end + 1) - stack);
+  return text;
+}
+
 }  // namespace batchrpc

@@ -21,4 +21,8 @@ namespace batchrpc {
 [[nodiscard]] BATCHRPC_EXPORT std::string escaped_lines(std::string_view text,
                                                         std::size_t most_bytes);
 
+/// Returns the text of an exception without the stack of 3 to 7 KB that LibTorch writes into it. A
+/// program may have put more behind that.
+[[nodiscard]] BATCHRPC_EXPORT std::string without_stack(std::string text);
+
 }  // namespace batchrpc

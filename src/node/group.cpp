@@ -121,8 +121,8 @@ void Group::peer_joined(const PeerInfo& peer) {
   }
 }
 
-bool Group::refused(const std::string& holder, const std::string& why) {
-  return root_->refused(holder, why);
+bool Group::refused(const std::string& holder, TimePoint heard_at, const std::string& why) {
+  return root_->refused(holder, heard_at, why);
 }
 
 void Group::tick() {

@@ -43,7 +43,7 @@ class Group final : public std::enable_shared_from_this<Group> {
   /// The same for a lost peer that returns because it was only cut off.
   void peer_joined(const PeerInfo& peer);
   /// See GroupRoot::refused().
-  bool refused(const std::string& holder, const std::string& why);
+  bool refused(const std::string& holder, TimePoint heard_at, const std::string& why);
   /// Repeats messages that another node may have missed. Called once per ping interval, on the
   /// loop.
   void tick();

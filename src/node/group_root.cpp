@@ -48,6 +48,7 @@ Future<JoinReply> GroupRoot::admit(Member member, std::int32_t world_size, bool&
   std::vector<Member> replaced;
   {
     const std::lock_guard lock(mutex_);
+    if (failed_) std::rethrow_exception(failed_);
     if (world_size != options.world_size) {
       throw JoinFailed(member.name + " expects a world_size of " + std::to_string(world_size) +
                        ", but the root '" + core_.name() + "' expects " +
@@ -71,8 +72,9 @@ Future<JoinReply> GroupRoot::admit(Member member, std::int32_t world_size, bool&
           "rank " + std::to_string(member.rank) + " is taken by " + holder->name +
           (holder->addresses.empty() ? "" : " at " + holder->addresses.front()) +
           "; give each node a rank of its own";
-      const bool lives = holder->name == core_.name() || core_.peers().answers(holder->name);
-      if (lives && refused(holder->name, why)) throw JoinFailed(why);
+      const TimePoint heard_at =
+          holder->name == core_.name() ? core_.loop()->now() : core_.peers().heard_at(holder->name);
+      if (refused(holder->name, heard_at, why, "'" + member.name + "'")) throw JoinFailed(why);
       return make_ready_future(JoinReply{.taken = why});
     }
     if (options.world_size > 0 && member.rank >= options.world_size) {
@@ -155,7 +157,8 @@ void GroupRoot::fail(const std::exception_ptr& error) {
   std::vector<Waiting> waiting;
   {
     const std::lock_guard lock(mutex_);
-    if (gathered_ || std::exchange(failed_, true)) return;
+    if (gathered_ || failed_) return;
+    failed_ = error;
     core_.loop()->cancel(timer_);
     waiting.swap(waiting_);
   }
@@ -164,18 +167,22 @@ void GroupRoot::fail(const std::exception_ptr& error) {
   gathering_->set_error(error);
 }
 
-bool GroupRoot::refused(const std::string& holder, const std::string& why) {
+bool GroupRoot::refused(const std::string& holder, TimePoint heard_at, const std::string& why,
+                        const std::string& newcomer) {
   if (core_.options().world_size == 0 || gathered_) return false;
   const TimePoint now = core_.loop()->now();
-  const TimePoint since = refused_since_.try_emplace(holder, now).first->second;
+  Refusals& asked = refused_[holder];
+  if (now - asked.last > std::chrono::seconds(1)) asked.first = now;  // another node, or a pause
+  asked.last = now;
   // Before the refused node gives up, so that it asks once more and hears that this is final.
-  const Duration patience = JoinPace::patience(core_.options().liveness.ping_after) * 3 / 4;
-  if (holder != core_.name() && now - since < patience) return false;
-  core_.loop()->defer([weak = weak_from_this(), why] {
+  const Duration ping_after = core_.options().liveness.ping_after;
+  if (now - asked.first < JoinPace::patience(ping_after) * 3 / 4) return false;
+  if (heard_at < asked.first + ping_after) return false;  // the holder may just have ended
+  core_.loop()->defer([weak = weak_from_this(), why, newcomer] {
     if (const auto self = weak.lock()) {
       self->fail(std::make_exception_ptr(
           JoinFailed("the world of " + std::to_string(self->core_.options().world_size) +
-                     " cannot become complete: another node wants to join, but " + why)));
+                     " cannot become complete: " + newcomer + " wants to join, but " + why)));
     }
   });
   return true;
@@ -185,7 +192,7 @@ void GroupRoot::peer_lost(const PeerInfo& peer, const std::string& reason) {
   std::vector<Waiting> dropped;  // destroyed without the lock
   std::optional<Member> lost;
   std::vector<std::string> told;
-  refused_since_.erase(peer.name);
+  refused_.erase(peer.name);
   {
     const std::lock_guard lock(mutex_);
     lost = roster_.lose(peer.name, peer.incarnation);

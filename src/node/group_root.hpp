@@ -45,10 +45,14 @@ class GroupRoot final : public std::enable_shared_from_this<GroupRoot> {
   void peer_lost(const PeerInfo& peer, const std::string& reason);
   void peer_joined(const PeerInfo& peer);
   /// @}
-  /// A node is refused because the live member `holder` has its name or rank. Returns whether that
-  /// is final. A fixed world then cannot become complete: after some time gather() fails with
-  /// JoinFailed, and so do the nodes that wait. On the loop.
-  bool refused(const std::string& holder, const std::string& why);
+  /// A node that joins is refused because the member `holder`, which was heard at `heard_at`, has
+  /// its name or rank. Returns whether that is final, since a fixed world cannot become complete
+  /// so: gather() then fails with JoinFailed, and so do the nodes that wait. It is final when the
+  /// node has asked for three ping intervals, and the holder has answered meanwhile. `newcomer` is
+  /// how errors name the node. On the loop; must not take the lock, since the caller may hold that
+  /// of the PeerTable.
+  bool refused(const std::string& holder, TimePoint heard_at, const std::string& why,
+               const std::string& newcomer = "another node");
   /// Called once per ping interval, on the loop.
   void tick();
 
@@ -68,13 +72,18 @@ class GroupRoot final : public std::enable_shared_from_this<GroupRoot> {
   NodeCore& core_;
   const std::shared_ptr<Promise<void>> gathering_;
   GroupNews news_;
-  std::map<std::string, TimePoint> refused_since_;  // by the holder; on the loop
+  // Repeated requests for the place of one member.
+  struct Refusals {
+    TimePoint first{};
+    TimePoint last{};
+  };
+  std::map<std::string, Refusals> refused_;  // by the holder; on the loop
 
   mutable std::mutex mutex_;  // guards the members below
   GroupRoster roster_;
   std::vector<Waiting> waiting_;
-  std::atomic<bool> gathered_{false};  // read without the lock, too
-  bool failed_ = false;
+  std::atomic<bool> gathered_{false};  // refused() reads it without the lock
+  std::exception_ptr failed_{};        // why gather() has failed
   TimerId timer_ = 0;
 };
 

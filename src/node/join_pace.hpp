@@ -16,8 +16,7 @@ class JoinPace {
   explicit JoinPace(std::uint64_t seed) : random_(seed) {}
 
   /// Returns how long a node repeats its request for a taken name or rank, since the holder may
-  /// just have ended. These are at least four ping intervals, in which a living holder would have
-  /// answered.
+  /// just have ended: four ping intervals, in which a living holder answers, and at least 2 s.
   [[nodiscard]] static Duration patience(Duration ping_after) noexcept;
 
   void set_deadline(TimePoint deadline) noexcept { deadline_ = deadline; }

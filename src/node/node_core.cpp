@@ -53,8 +53,10 @@ NodeCore::NodeCore(NodeOptions options)
                     return identity_.secret_for(peer, incarnation);
                   },
               .changed = [this](const PeerChange& change) { changed(change); },
-              .refused = [this](const std::string& holder,
-                                const std::string& why) { return group_->refused(holder, why); }},
+              .refused =
+                  [this](const std::string& holder, TimePoint heard_at, const std::string& why) {
+                    return group_->refused(holder, heard_at, why);
+                  }},
           options_, identity_.as_peer())),
       group_(std::make_shared<Group>(*this)),
       waits_(name(), loop(), *peers_),

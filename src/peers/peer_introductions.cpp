@@ -62,8 +62,11 @@ bool PeerTable::admit(Session& session, const wire::Hello& hello) {
     if (hello.name == self_.name && hello.incarnation != self_.incarnation) {
       const std::string why = "the name '" + hello.name + "' is taken by the node of rank " +
                               std::to_string(self_.rank) + "; choose another NodeOptions::name";
-      if (self_.rank == 0) environment_.refused(self_.name, why);
-      throw JoinFailed(why);
+      const bool joins_here = self_.rank == 0 && session.was_accepted() && hello.joins;
+      const bool final =
+          !joins_here || environment_.refused(self_.name, environment_.loop->now(), why);
+      if (final || options_.world_size == 0) throw JoinFailed(why);
+      throw Overloaded(why);  // it asks again
     }
     if (denied_.contains(hello.name)) throw PermissionDenied(denied_text(hello.name));
     const bool is_root = self_.rank == 0;

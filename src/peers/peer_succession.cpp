@@ -30,20 +30,23 @@ void PeerTable::check_succession(const Peer& peer, const wire::Hello& hello) con
                           (peer.info.rank < 0 ? "" : " of rank " + std::to_string(peer.info.rank)) +
                           " at " + peer.sessions.front()->connection().description() +
                           "; choose another NodeOptions::name, or stop that node";
-  if (answers(peer) && environment_.refused(hello.name, why)) throw JoinFailed(why);
+  const bool counts = hello.joins && peer.member;
+  if (counts && environment_.refused(hello.name, heard_at(peer), why)) throw JoinFailed(why);
   throw Overloaded(why);  // it asks again
 }
 
-bool PeerTable::answers(std::string_view name) const {
+TimePoint PeerTable::heard_at(std::string_view name) const {
   const std::lock_guard lock(mutex_);
   const auto at = peers_.find(name);
-  return at != peers_.end() && answers(at->second);
+  return at != peers_.end() ? heard_at(at->second) : TimePoint::min();
 }
 
-bool PeerTable::answers(const Peer& peer) {
-  return std::any_of(peer.sessions.begin(), peer.sessions.end(), [](const auto& open) {
-    return open->is_attached() && open->liveness().silent_ticks() == 0;
-  });
+TimePoint PeerTable::heard_at(const Peer& peer) {
+  TimePoint latest = TimePoint::min();
+  for (const auto& session : peer.sessions) {
+    if (session->is_attached()) latest = std::max(latest, session->liveness().heard_at());
+  }
+  return latest;
 }
 
 // Whether an incarnation has introduced itself that the root has not announced yet. News of the

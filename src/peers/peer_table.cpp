@@ -224,6 +224,7 @@ void PeerTable::session_closed(const std::shared_ptr<Session>& session, const st
       drop_unidentified(std::string(peer.info.name));
     }
   }
+  session->outgoing().close();
   run(ended);
 }
 

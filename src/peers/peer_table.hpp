@@ -40,9 +40,10 @@ class PeerTable final : public PeerView {
     /// The secret by which this node proves itself to that incarnation of a peer.
     std::function<Secret(std::string_view peer, std::uint64_t incarnation)> secret_for;
     std::function<void(const PeerChange&)> changed;  ///< called without locks
-    /// Another node is refused at this root, because the live node `holder` has its name. Returns
-    /// whether that is final. Called with the table's lock; must not call it back.
-    std::function<bool(const std::string& holder, const std::string& why)> refused;
+    /// A node that joins at this root is refused, because the member `holder` has its name. Returns
+    /// whether that is final. Called with the table's lock; must not call the table.
+    std::function<bool(const std::string& holder, TimePoint heard_at, const std::string& why)>
+        refused;
   };
 
   PeerTable(Environment environment, const NodeOptions& options, PeerIdentity self);
@@ -69,8 +70,9 @@ class PeerTable final : public PeerView {
 
   void seek(std::string_view name) override;
 
-  /// Whether the peer has a session, and has answered its last ping.
-  [[nodiscard]] bool answers(std::string_view name) const;
+  /// Returns when the peer was heard over a connection that still stands; if there is none, a time
+  /// before all others.
+  [[nodiscard]] TimePoint heard_at(std::string_view name) const;
 
   /// Makes a session to an address where some node is expected, as when joining. Its peer
   /// introduces itself.
@@ -206,7 +208,7 @@ class PeerTable final : public PeerView {
             Guarantee guarantee = Guarantee::dead_peer);
   void lose_former(Peer& peer, const std::shared_ptr<Session>& successor, Ended& ended);
   void lose_all_but(Peer& peer, const std::shared_ptr<Session>& kept, Ended& ended);
-  [[nodiscard]] static bool answers(const Peer& peer);
+  [[nodiscard]] static TimePoint heard_at(const Peer& peer);
   void check_succession(const Peer& peer, const wire::Hello& hello) const;
   // Introductions: peer_introductions.cpp.
   void admit_now(Session& session, const wire::Hello& hello, Ended& ended);

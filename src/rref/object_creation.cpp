@@ -251,7 +251,7 @@ void ObjectTable::abandon(const NoObject& none) {
 }
 
 void ObjectTable::fail_some(Jobs jobs, const std::exception_ptr& why) {
-  end_in_turns(node_.loop(), [jobs = std::move(jobs), why]() mutable {
+  end_in_turns(*node_.loop(), [jobs = std::move(jobs), why]() mutable {
     constexpr int kAtOnce = 64;
     for (int i = 0; i < kAtOnce && !jobs.empty(); ++i)
       jobs.extract(jobs.begin()).mapped().run(why);

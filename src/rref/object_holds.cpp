@@ -41,15 +41,15 @@ void ObjectTable::let_go(const ObjectId& object, Holder& holder) {
 void ObjectTable::let_go_of_rest() {
   if (!holders_.any_ended()) return;
   std::vector<ObjectId> released;
-  const bool held = holders_.any_ended_holds();
-  for (auto at = entries_.begin(); held && at != entries_.end(); ++at) {
-    auto& [object, entry] = *at;
-    const auto ended = std::erase_if(entry.holds, [&object = object](const Hold& hold) {
-      const bool ends = hold.has_ended(object);
-      if (ends) --hold.holder->objects;
-      return ends;
-    });
-    if (ended > 0 && entry.holds.empty()) released.push_back(object);
+  if (holders_.any_ended_holds()) {
+    for (auto& [object, entry] : entries_) {
+      const auto ended = std::erase_if(entry.holds, [&object = object](const Hold& hold) {
+        const bool ends = hold.has_ended(object);
+        if (ends) --hold.holder->objects;
+        return ends;
+      });
+      if (ended > 0 && entry.holds.empty()) released.push_back(object);
+    }
   }
   holders_.forget_ended();
   std::sort(released.begin(), released.end());

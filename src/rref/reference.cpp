@@ -213,9 +213,18 @@ void Reference::submit(const FunctionKey& function, OutgoingOptions&& options, E
 
 std::exception_ptr Reference::not_sent(std::exception_ptr error) const {
   if (code_of(error) != ErrorCode::not_sent) return error;
+  {
+    const std::lock_guard lock(mutex_);
+    if (failed_) return error;  // it was never created, so there is nothing that was lost
+  }
   link_->table().look_after_owner(*link_);
   const std::exception_ptr lost = link_->lost();
-  return lost ? lost : error;
+  if (!lost) return error;
+  try {
+    std::rethrow_exception(lost);
+  } catch (const Error& known) {  // a copy, since each call has diagnostics of its own
+    return copy_error(known, known.may_have_run(), {});
+  }
 }
 
 void Reference::fail(std::exception_ptr error) {

@@ -83,13 +83,23 @@ ObjectId References::next_object(std::uint64_t owner) {
 
 std::shared_ptr<Reference> References::to_new_object(std::string_view owner) {
   const bool is_self = owner == node_.name();
-  const std::uint64_t incarnation =
-      is_self ? node_.incarnation() : node_.peers().standing(owner).incarnation;
+  const PeerStanding standing = is_self ? PeerStanding{} : node_.peers().standing(owner);
+  const std::uint64_t incarnation = is_self ? node_.incarnation() : standing.incarnation;
   const auto link = link_to(owner, incarnation);
-  const std::lock_guard lock(mutex_);
-  const ObjectId object = next_object(incarnation);
-  if (is_self) objects_.await_here(object);
-  return make(link, object);
+  std::shared_ptr<Reference> made;
+  {
+    const std::lock_guard lock(mutex_);
+    const ObjectId object = next_object(incarnation);
+    if (is_self) objects_.await_here(object);
+    made = make(link, object);
+  }
+  if (standing.left) {
+    made->fail(std::make_exception_ptr(NotSent(
+        "the object of this RRef was never created; create a new one when its owner is back "
+        "(wait_for_peer()): " +
+        std::string(owner) + " has shut down")));
+  }
+  return made;
 }
 
 std::shared_ptr<Reference> References::own(const ObjectClass& type,

@@ -295,7 +295,7 @@ void IncomingCalls::refuse_waiting(const std::exception_ptr& error,
 void IncomingCalls::close() {
   if (std::exchange(caller_gone_, true)) return;
   in_flight_.close();
-  detail::end_in_turns(link_->loop(), [self = shared_from_this()] { return self->end_some(); });
+  detail::end_in_turns(*link_->loop(), [self = shared_from_this()] { return self->end_some(); });
 }
 
 // Returns whether none is left.

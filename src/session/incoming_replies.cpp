@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "base/plain_text.hpp"
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/call/call_extras.hpp"
 #include "batchrpc/call/call_recording.hpp"
@@ -12,15 +13,14 @@
 namespace batchrpc {
 namespace {
 
-// Callers do not get all of an exception's text, such as the stack in those of LibTorch. The rest
-// is of use here.
+// The stack that an exception of LibTorch has in its text is of use here alone.
 void log_whole_text(const Log& log, std::string_view function, const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
   } catch (const std::exception& thrown) {
-    const std::string_view text = thrown.what() != nullptr ? thrown.what() : "";
-    if (text.size() > describe(error).size())
-      log.debug("'" + std::string(function) + "' threw, in full: " + std::string(text));
+    const std::string text = thrown.what() != nullptr ? thrown.what() : "";
+    if (without_stack(text).size() < text.size())
+      log.debug("'" + std::string(function) + "' threw, in full: " + text);
   } catch (...) {  // NOLINT: describe() has all of it
   }
 }

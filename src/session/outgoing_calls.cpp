@@ -46,7 +46,6 @@ void OutgoingCalls::expire() {
     const std::lock_guard lock(mutex_);
     timer_ = 0;
     timer_at_ = TimePoint::max();
-    if (closed_) return;
     expired = end_calls(calls_.take_expired(link_->loop()->now()), payloads);
     if (calls_.earliest_deadline() != TimePoint::max()) arm_timer(calls_.earliest_deadline());
   }

@@ -202,13 +202,16 @@ void OutgoingCalls::answer_refused(PendingCall& call, Refusal refusal,
   if (refusal == Refusal::closed && reply.error == nullptr) {
     const std::string name(shown_name(function));
     const std::string peer = link_->peer_name();
-    NotSent error("the connection to " + peer + " has just broken: '" + name +
-                  "' was not sent; call again");
-    report_refusal(error, name, peer, now);
-    if (link_->counters() != nullptr)
-      link_->counters()->refused(peer, counted_name(function.name), error, now);
-    reply.error = std::make_exception_ptr(error);
+    reply.error = std::make_exception_ptr(NotSent(
+        "the connection to " + peer + " has just broken: '" + name + "' was not sent; call again"));
     if (call.kept) reply.error = call.kept->not_sent(std::move(reply.error));
+    try {
+      std::rethrow_exception(reply.error);
+    } catch (Error& error) {  // this call's own, not a copy
+      report_refusal(error, name, peer, now);
+      if (link_->counters() != nullptr)
+        link_->counters()->refused(peer, counted_name(function.name), error, now);
+    }
   } else if (refusal == Refusal::overloaded) {
     reply.error = out_of_credit(function, call.bytes, now);
   }

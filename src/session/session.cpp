@@ -246,6 +246,7 @@ bool Session::may_return() const {
 }
 
 void Session::on_closed(const std::string& why, bool protocol_error) {
+  if (ended_) return;
   const auto self = shared_from_this();
   if (link_->set_attached(false)) {
     clean_up([&] { liveness_.broke(why); });
@@ -265,7 +266,7 @@ void Session::end(const std::string& why, bool protocol_error) {
   link_->connection().close();
   if (std::exchange(ended_, true) || outgoing_->is_closed()) return;
   if (protocol_error) clean_up([&] { report_broken_protocol(why); });
-  // First, so that a call that is refused from then on finds out whether the peer has left.
+  // The host closes the calls when it knows whether the peer has left: see KeptByCall::not_sent().
   clean_up([&] { link_->host().session_closed(self, why); });
   outgoing_->close();
   end_incoming();
@@ -306,7 +307,7 @@ void Session::close() {
 }
 
 void Session::end_incoming() {
-  detail::end_in_turns(link_->loop(),
+  detail::end_in_turns(*link_->loop(),
                        [self = shared_from_this()] { return self->assembler_.drop_some(); });
   incoming_->close();
 }

@@ -37,7 +37,8 @@ void match(const std::string& kind, const NamedTensors& own, const Tensors& give
     const auto found = given.find(item.key());
     if (found == given.end()) {
       complaints.add(kind + " '" + item.key() + "' is missing from the state");
-    } else if (!found->second.defined() || found->second.sizes() != item.value().sizes()) {
+    } else if (!found->second.defined() || found->second.layout() != item.value().layout() ||
+               found->second.sizes() != item.value().sizes()) {
       complaints.add(kind + " '" + item.key() + "' is " + detail::describe_tensor(item.value()) +
                      " in the module and " + detail::describe_tensor(found->second) +
                      " in the state");

@@ -150,8 +150,8 @@ std::optional<IValue> take(const IValue& value, const Argument& argument, bool c
 // The arguments of a call by position, and those by name.
 class Given {
  public:
-  explicit Given(const std::vector<IValue>& values) : by_position_(values) {
-    if (values.empty() || !values.back().isGenericDict()) return;
+  Given(const std::vector<IValue>& values, bool has_keywords) : by_position_(values) {
+    if (!has_keywords) return;
     by_position_ = by_position_.slice(0, values.size() - 1);
     for (const auto& entry : values.back().toGenericDict())
       by_name_.emplace(entry.key().toStringRef(), entry.value());
@@ -222,8 +222,8 @@ bool may_take(const FunctionSchema& schema, const ParsedSignature& signature) {
 }  // namespace
 
 std::optional<OperatorOverloads::Choice> OperatorOverloads::choose(
-    const std::vector<IValue>& arguments) const {
-  const Given given(arguments);
+    const std::vector<IValue>& arguments, bool has_keywords) const {
+  const Given given(arguments, has_keywords);
   for (const Leniency& leniency : kLeniencies) {
     for (const c10::OperatorHandle& handle : handles_) {
       if (auto stack = fill(handle.schema(), given, leniency)) {
@@ -257,19 +257,28 @@ std::string OperatorOverloads::schemas() const {
   return text.str();
 }
 
-std::string describe_values(const std::vector<IValue>& values) {
+std::string OperatorOverloads::unknown_keyword(const std::vector<IValue>& values) const {
+  for (const auto& entry : values.back().toGenericDict()) {
+    const std::string& name = entry.key().toStringRef();
+    const bool is_known = std::any_of(handles_.begin(), handles_.end(), [&](const auto& handle) {
+      return handle.schema().argumentIndexWithName(name).has_value();
+    });
+    if (!is_known) return name;
+  }
+  return {};
+}
+
+std::string describe_values(const std::vector<IValue>& values, bool has_keywords) {
   std::string text;
   const auto add = [&](const std::string& name, const IValue& value) {
     text += (text.empty() ? "" : ", ") + name + value.tagKind();
     if (value.isTensor()) text += " (" + describe_tensor(value.toTensor()) + ")";
     if (value.isInt()) text += " " + std::to_string(value.toInt());
   };
-  for (const IValue& value : values) {
-    if (!value.isGenericDict()) {
-      add("", value);
-      continue;
-    }
-    for (const auto& entry : value.toGenericDict())
+  for (std::size_t i = 0; i + (has_keywords ? 1 : 0) < values.size(); ++i)
+    add("", values[i]);
+  if (has_keywords) {
+    for (const auto& entry : values.back().toGenericDict())
       add(entry.key().toStringRef() + "=", entry.value());
   }
   return text.empty() ? "nothing" : text;

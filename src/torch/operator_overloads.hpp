@@ -31,11 +31,16 @@ class OperatorOverloads {
     const c10::OperatorHandle* operation = nullptr;
     std::vector<c10::IValue> stack;
   };
-  /// Returns nothing if no overload accepts the arguments.
-  [[nodiscard]] std::optional<Choice> choose(const std::vector<c10::IValue>& arguments) const;
+  /// Returns nothing if no overload accepts the arguments. `has_keywords`: the last one is a dict
+  /// of arguments by name.
+  [[nodiscard]] std::optional<Choice> choose(const std::vector<c10::IValue>& arguments,
+                                             bool has_keywords) const;
 
   /// The overloads that may accept arguments of these types and have such a result.
   [[nodiscard]] OperatorOverloads called_as(const ParsedSignature& signature) const;
+
+  /// The first of the keywords at the end of `values` that is in no schema; empty if there is none.
+  [[nodiscard]] std::string unknown_keyword(const std::vector<c10::IValue>& values) const;
 
   [[nodiscard]] bool empty() const noexcept { return handles_.empty(); }
   /// The schemas, one per line; only the first ones if there are many.
@@ -45,7 +50,8 @@ class OperatorOverloads {
   Handles handles_;
 };
 
-/// A text such as "Tensor (float32 [2, 3]), int".
-[[nodiscard]] std::string describe_values(const std::vector<c10::IValue>& values);
+/// A text such as "Tensor (float32 [2, 3]), alpha=Int 2".
+[[nodiscard]] std::string describe_values(const std::vector<c10::IValue>& values,
+                                          bool has_keywords);
 
 }  // namespace batchrpc::detail

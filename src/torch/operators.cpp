@@ -68,10 +68,14 @@ class OperatorFunction final : public ExposedFunction {
  private:
   OperatorOverloads::Choice choose(Decoder& decoder) const {
     const auto values = parsed_.arguments.read(decoder, decoder.pointer(wire::kBodyPointer - 1));
-    auto choice = overloads_.choose(values);
+    auto choice = overloads_.choose(values, parsed_.has_keywords);
     if (choice) return *std::move(choice);
+    const std::string unknown =
+        parsed_.has_keywords ? overloads_.unknown_keyword(values) : std::string();
     throw InvalidArgument("'" + name + "' does not accept the arguments " +
-                          describe_values(values) + "; its schemas are" + overloads_.schemas());
+                          describe_values(values, parsed_.has_keywords) +
+                          (unknown.empty() ? "" : "; it has no keyword '" + unknown + "'") +
+                          "; its schemas are" + overloads_.schemas());
   }
 
   static void invoke(OperatorOverloads::Choice& choice) {

@@ -90,7 +90,7 @@ ParsedSignature ParsedSignature::parse(std::string_view text) {
   parsed.arguments = RuntimeStruct(fields_of(text.substr(open + 1, text.size() - open - 2)));
   const auto& fields = parsed.arguments.fields();
   const auto keywords = std::find_if(fields.begin(), fields.end(),
-                                     [](const auto& field) { return is_keywords(*field.type); });
+                                     [](const auto& field) { return field.type->is_keywords; });
   parsed.has_keywords = keywords != fields.end();
   if (parsed.has_keywords && keywords + 1 != fields.end()) {
     throw BadSignature("keyword arguments come last, and once");

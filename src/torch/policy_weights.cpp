@@ -36,7 +36,8 @@ NamedTensors checked_weights(const WeightForms& forms, const ModuleState& weight
     const auto found = given.find(name);
     if (found == given.end()) {
       complaints.add("'" + name + "' is missing");
-    } else if (!found->second.defined() || form_of(found->second) != form) {
+    } else if (!found->second.defined() || found->second.layout() != c10::kStrided ||
+               form_of(found->second) != form) {
       complaints.add("'" + name + "' is " + to_string(form) + " in the policy, but " +
                      describe_tensor(found->second) + " in the update");
     } else if (!is_finite(found->second)) {

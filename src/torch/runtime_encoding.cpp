@@ -8,6 +8,7 @@
 #include <concepts>
 #include <map>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "batchrpc/base/error.hpp"
@@ -221,8 +222,8 @@ void add(Table& table) {
   constexpr std::string_view kBefore = "void(";
   std::string_view text = signature<void, T>();
   text = text.substr(kBefore.size(), text.size() - kBefore.size() - 1);
-  table[text] = {Encoding<T>::kSlot, &read_value<T>, &write_value<T>, &ValueOf<T>::holds,
-                 &ValueOf<T>::samples};
+  table[text] = {Encoding<T>::kSlot, &read_value<T>,       &write_value<T>,
+                 &ValueOf<T>::holds, &ValueOf<T>::samples, std::is_same_v<T, Keywords>};
 }
 
 template <class... T>
@@ -257,10 +258,6 @@ const RuntimeEncoding* find_encoding(std::string_view text) {
                                       std::uint64_t, float, double, std::string, IValue>();
   const auto at = table.find(text);
   return at != table.end() ? &at->second : nullptr;
-}
-
-bool is_keywords(const RuntimeEncoding& encoding) {
-  return encoding.holds == &ValueOf<Keywords>::holds;
 }
 
 RuntimeStruct::RuntimeStruct(std::vector<Field> fields) : fields_(std::move(fields)) {

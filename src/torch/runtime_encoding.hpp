@@ -29,14 +29,13 @@ struct RuntimeEncoding {
   bool (*holds)(const c10::Type& type) = nullptr;
   /// One sample of each kind of value that may be read; nothing if any may be.
   std::optional<std::vector<c10::IValue>> (*samples)() = nullptr;
+  /// Of Keywords, which are read as a dict from strings to any values.
+  bool is_keywords = false;
 };
 
 /// Finds a type by its text in signatures, such as `tensor`, `[i64]`, `f32?`; null if there is
 /// none.
 [[nodiscard]] const RuntimeEncoding* find_encoding(std::string_view text);
-
-/// Whether this is the encoding of Keywords, which are read as a dict from strings to any values.
-[[nodiscard]] bool is_keywords(const RuntimeEncoding& encoding);
 
 /// A list of `values`, whose elements have `type`; where a tensor is None, optional tensors.
 [[nodiscard]] c10::IValue list_of(const c10::TypePtr& type, std::vector<c10::IValue> values);

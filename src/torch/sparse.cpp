@@ -30,6 +30,7 @@ class Structure {
  public:
   Structure(const TensorHeader& header, Decoder& decoder) : header_(header), decoder_(decoder) {
     const Bytes& payload = decoder.payload(header.payload);
+    if (payload.size() % sizeof(std::int64_t) != 0) fail(header, "has a structure of another size");
     decoder.charge_payload(payload.size());
     numbers_.resize(payload.size() / sizeof(std::int64_t));
     std::memcpy(numbers_.data(), payload.data(), numbers_.size() * sizeof(std::int64_t));

@@ -21,8 +21,9 @@ namespace batchrpc::detail {
 /// Whether this is a tensor that encode_sparse() takes: COO, or CSR without further dimensions.
 [[nodiscard]] bool is_sendable_sparse(const at::Tensor& tensor);
 
-/// Adds the payloads of the tensor, and sets layout and payload of its header. `values` encodes a
-/// dense tensor.
+/// Adds the payloads of the tensor, and sets layout and payload of its header. The caller must have
+/// checked is_sendable_sparse(). The columns of a row of a CSR matrix must ascend, as LibTorch's
+/// own checks demand, or the receiver refuses it.
 void encode_sparse(const at::Tensor& tensor, TensorHeader& header, Encoder& encoder);
 
 /// Returns the tensor. Throws BadMessage if its structure contradicts its shape, for example by an

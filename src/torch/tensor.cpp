@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <c10/core/InferenceMode.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "batchrpc/base/error.hpp"
@@ -27,11 +28,22 @@ std::span<const std::int64_t> sizes_of(const at::Tensor& tensor) {
   throw InvalidArgument("a tensor cannot be sent: " + what + "; " + remedy);
 }
 
+// Whether a dense tensor of that shape could exist: see bytes_of().
+bool is_countable(const at::Tensor& tensor) {
+  auto bytes = static_cast<std::int64_t>(tensor.element_size());
+  return std::ranges::none_of(tensor.sizes(), [&](std::int64_t size) {
+    return __builtin_mul_overflow(bytes, size == 0 ? 1 : size, &bytes);
+  });
+}
+
 void require_sendable(const at::Tensor& tensor) {
   if (tensor.is_quantized()) refuse("it is quantized", "send tensor.dequantize()");
   if (tensor.layout() != c10::kStrided && !is_sendable_sparse(tensor)) {
     refuse("its layout is not strided, COO, or CSR of a matrix of numbers",
            "send tensor.to_dense() or tensor.to_sparse()");
+  }
+  if (tensor.layout() != c10::kStrided && !is_countable(tensor)) {
+    refuse("as a dense tensor it would have 2^63 bytes or more", "send its parts");
   }
   if (tensor.is_nested()) refuse("it is nested", "send the tensors of tensor.unbind()");
   if (tensor.is_meta()) refuse("it is a meta tensor, without data", "send its sizes");
@@ -114,6 +126,14 @@ at::Tensor view_of(const Bytes& payload, at::IntArrayRef sizes, c10::TensorOptio
 
 }  // namespace
 
+void warn_of_graph(const at::Tensor& tensor) {
+  if (!tensor.requires_grad() || tensor.is_leaf()) return;
+  TORCH_WARN_ONCE(
+      "batchrpc: a tensor that requires a gradient and is no leaf, ", describe_tensor(tensor),
+      ", is sent without its graph. It arrives as plain data, and no gradient flows back through "
+      "the call. Send tensor.detach() to say that this is intended. (This warning appears once.)");
+}
+
 const Bytes* received_bytes(const at::Tensor& tensor) {
   if (!tensor.defined() || !tensor.has_storage()) return nullptr;
   const c10::DataPtr& memory = tensor.storage().data_ptr();
@@ -128,7 +148,8 @@ std::string describe_type(at::ScalarType type) {
 
 std::string describe_tensor(const at::Tensor& tensor) {
   if (!tensor.defined()) return "an undefined tensor";
-  std::string text = describe_type(tensor.scalar_type());
+  std::string text = tensor.layout() == c10::kStrided ? "" : "sparse ";
+  text += describe_type(tensor.scalar_type());
   if (!tensor.is_nested()) text.append(1, ' ').append(describe_shape(sizes_of(tensor)));
   if (!tensor.is_cpu()) text += " on " + tensor.device().str();
   return text;
@@ -142,12 +163,7 @@ detail::TensorHeader Codec<at::Tensor>::encode(const at::Tensor& tensor, Encoder
   detail::require_sendable(tensor);
   header.type = detail::tensor_type_number(tensor.scalar_type());
   header.requires_grad = tensor.requires_grad() && tensor.is_leaf();
-  if (tensor.requires_grad() && !header.requires_grad) {
-    TORCH_WARN_ONCE(
-        "batchrpc: a tensor that was computed from parameters is sent without its graph, so it "
-        "arrives as plain data and no gradient flows back through the call. Send tensor.detach() "
-        "to say that this is intended. (This warning appears once.)");
-  }
+  detail::warn_of_graph(tensor);
   header.sizes = detail::sizes_of(tensor);
   if (tensor.layout() != c10::kStrided) {
     detail::encode_sparse(tensor, header, encoder);

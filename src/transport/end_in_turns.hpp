@@ -1,6 +1,5 @@
 #pragma once
 
-#include <memory>
 #include <new>
 #include <utility>
 
@@ -15,12 +14,12 @@ namespace batchrpc::detail {
 template <class Work>
 class EndInTurns {
  public:
-  EndInTurns(std::shared_ptr<Loop> loop, Work work)
-      : loop_(std::move(loop)), work_(std::move(work)) {}
-  EndInTurns(EndInTurns&&) = default;
+  EndInTurns(Loop& loop, Work work) : loop_(&loop), work_(std::move(work)) {}
+  EndInTurns(EndInTurns&& other) noexcept
+      : loop_(std::exchange(other.loop_, nullptr)), work_(std::move(other.work_)) {}
   EndInTurns& operator=(EndInTurns&&) = delete;
   ~EndInTurns() {
-    while (loop_ && !work_()) {
+    while (loop_ != nullptr && !work_()) {
     }
   }
 
@@ -29,24 +28,24 @@ class EndInTurns {
       loop_ = nullptr;
       return;
     }
-    const std::shared_ptr<Loop> loop = loop_;
-    if (!loop->is_driving()) return;
+    Loop& loop = *loop_;
+    if (!loop.is_driving()) return;
     end_turn();
     try {
-      loop->defer(std::move(*this));
+      loop.defer(std::move(*this));
     } catch (const std::bad_alloc&) {  // NOLINT: then the rest ends here
     }
   }
 
  private:
-  std::shared_ptr<Loop> loop_;  // null: nothing is left, or another has taken over
+  Loop* loop_;  // which runs the task, or destroys it; null: nothing is left, or another took over
   Work work_;
 };
 
 /// On the loop's thread, the first turn is now.
 template <class Work>
-void end_in_turns(std::shared_ptr<Loop> loop, Work work) {
-  EndInTurns<Work>(std::move(loop), std::move(work))();
+void end_in_turns(Loop& loop, Work work) {
+  EndInTurns<Work>(loop, std::move(work))();
 }
 
 }  // namespace batchrpc::detail

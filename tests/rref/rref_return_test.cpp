@@ -129,6 +129,26 @@ TEST_CASE("R7: the users of a node that has ended are told") {
   CHECK_THAT(result.message(), Catch::Contains("has shut down"));
 }
 
+TEST_CASE("a creation at a node that has shut down is not sent, and there is no owner to be lost") {
+  VirtualWorld world;
+  const Node root = world.root();
+  std::optional<Node> owner(world.join("owner"));
+  const Node user = world.join("user");
+  test::expose_objects(*owner);
+  user.create<Counter>("owner", 1).ready().get();
+  owner->shutdown(1s);
+  world.run_for(100ms);
+  const auto counter = user.create<Counter>("owner", 1);
+  auto ready = counter.ready();
+  auto called = counter.call<&Counter::add>(1);
+  world.run_for(10s);
+  for (const auto& result : {outcome(std::move(ready)).error(), outcome(std::move(called)).error(),
+                             outcome(counter.call<&Counter::add>(1)).error()}) {
+    CHECK(code_of(result) == ErrorCode::not_sent);
+    CHECK_THAT(describe(result), Catch::Contains("never created") && Catch::Contains("shut down"));
+  }
+}
+
 TEST_CASE("R7: a call that is made while its owner ends may have run, or finds the owner lost") {
   VirtualWorld world;
   const Node root = world.root();

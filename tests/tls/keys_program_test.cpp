@@ -164,8 +164,12 @@ TEST_CASE("the certificate that batchrpc-keys has renewed can still be revoked")
   const std::size_t kept = renewed.output.find(at + "/root.", renewed.output.find("revoke "));
   REQUIRE(kept != std::string::npos);
   const std::string file = renewed.output.substr(kept, renewed.output.find('\n', kept) - kept);
+  const Answer latest = keys({"revoke", at, "root"});
+  require_done(latest);
+  CHECK_THAT(latest.output, Catch::Contains("revoked " + at + "/root.pem\n") &&
+                                Catch::Contains("note: " + file + " is an earlier certificate"));
   require_done(keys({"revoke", at, file}));
-  CHECK(folder.revoked() == 1);
+  CHECK(folder.revoked() == 2);
   CHECK(folder.text(file.substr(file.find("keys/"))) == first);
 }
 
@@ -220,7 +224,7 @@ TEST_CASE("batchrpc-keys shows its usage when it is used wrongly") {
   check_usage(keys({"node", "a", "b", "c"}), "too many arguments");
   CHECK_THAT(keys({"node", "a", "b", "c"}).output,
              Catch::EndsWith("usage: batchrpc-keys node FOLDER NAME [--job JOB] [--domain DOMAIN] "
-                             "[--days N]\nsee batchrpc-keys --help\n"));
+                             "[--days N]\nrun batchrpc-keys --help for all commands\n"));
   check_usage(keys({"token", "a", "--days", "1"}), "has no option --days");
   check_usage(keys({"authority", "a", "--days"}), "--days needs a value");
   check_usage(keys({"authority", "a", "--days", "1", "--days", "2"}), "--days is there twice");

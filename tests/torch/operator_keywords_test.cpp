@@ -51,13 +51,26 @@ TEST_CASE("keywords that no schema has are refused, and named", "[operators]") {
     CHECK_FALSE(error.may_have_run());
     return std::string(error.what());
   };
-  CHECK_THAT(refusal({{"beta", 2}}), Contains("beta=Int 2"));
+  CHECK_THAT(refusal({{"beta", 2}}), Contains("beta=Int 2; it has no keyword 'beta'"));
   CHECK_THAT(refusal({{"alpha", "two"}}), Contains("alpha=String"));
   CHECK_THAT(refusal({{"other", a}}), Contains("other=Tensor (float32 [2])"));  // given twice
   CHECK(world.fails<Tensor(Tensor, Keywords, Tensor)>("aten::add", a, Keywords{}, a).code() ==
         ErrorCode::bad_signature);
   CHECK(world.fails<Keywords(Tensor, Tensor)>("aten::add", a, a).code() ==
         ErrorCode::bad_signature);
+}
+
+TEST_CASE("a dict that is no Keywords is an argument like any other", "[operators]") {
+  ExposedOperators world({"aten::neg"});
+  c10::impl::GenericDict dict(c10::IntType::get(), c10::IntType::get());
+  dict.insert(1, 2);
+  const Error error = world.fails<at::Tensor(at::Tensor, c10::IValue)>("aten::neg", at::ones({2}),
+                                                                       c10::IValue(dict));
+  CHECK(error.code() == ErrorCode::invalid_argument);
+  CHECK_THAT(error.what(), Contains("Tensor (float32 [2]), GenericDict"));
+  const Error alone = world.fails<at::Tensor(c10::IValue)>("aten::neg", c10::IValue(dict));
+  CHECK(alone.code() == ErrorCode::invalid_argument);
+  CHECK_THAT(alone.what(), Contains("GenericDict"));
 }
 
 }  // namespace operator_keywords_test

@@ -7,6 +7,7 @@
 #include "batchrpc/wire/schema.hpp"
 #include "torch/tensor_types.hpp"
 #include "torch/tensors.hpp"
+#include "torch/warnings.hpp"
 
 namespace batchrpc {
 namespace tensor_test {
@@ -17,6 +18,7 @@ using torch_test::message_of;
 using torch_test::random_tensor;
 using torch_test::round_trip;
 using torch_test::send;
+using torch_test::Warnings;
 
 constexpr std::int64_t kLarge = 64 * 1024;  // elements: more than what is copied
 
@@ -349,21 +351,6 @@ TEST_CASE("ten thousand mutated messages end in a tensor or a BadMessage", "[ten
 }
 
 // --- a tensor that is written while it is being sent
-
-class Warnings final : public c10::WarningHandler {
- public:
-#if TORCH_VERSION_MAJOR < 2
-  using Guard = c10::Warning::WarningHandlerGuard;
-  void process(const c10::SourceLocation& /*where*/, const std::string& message,
-               const bool /*verbatim*/) override {
-    text += message;
-  }
-#else
-  using Guard = c10::WarningUtils::WarningHandlerGuard;
-  void process(const c10::Warning& warning) override { text += warning.msg(); }
-#endif
-  std::string text;
-};
 
 TEST_CASE("a debug build warns of a tensor that was written while it was being sent", "[tensor]") {
   Warnings warnings;

@@ -21,7 +21,7 @@ TEST_CASE("what ends in turns of the loop lets other tasks run between them") {
   const auto loop = std::make_shared<VirtualLoop>();
   const auto log = std::make_shared<std::string>();
   loop->post([&] {
-    detail::end_in_turns(loop, work(3, log));
+    detail::end_in_turns(*loop, work(3, log));
     *log += 'a';
     loop->post([&] { *log += 'b'; });
   });
@@ -31,7 +31,8 @@ TEST_CASE("what ends in turns of the loop lets other tasks run between them") {
 
 TEST_CASE("without a thread that drives the loop everything ends at once") {
   const auto log = std::make_shared<std::string>();
-  detail::end_in_turns(std::make_shared<VirtualLoop>(), work(3, log));
+  VirtualLoop loop;
+  detail::end_in_turns(loop, work(3, log));
   CHECK(*log == "www");
 }
 
@@ -39,9 +40,7 @@ TEST_CASE("when the loop ends the rest ends with it, once") {
   const auto log = std::make_shared<std::string>();
   {
     const auto loop = std::make_shared<VirtualLoop>();
-    loop->post([&] {
-      detail::end_in_turns(std::shared_ptr<Loop>(loop.get(), [](Loop*) {}), work(4, log));
-    });
+    loop->post([&] { detail::end_in_turns(*loop, work(4, log)); });
     loop->run_until([&] { return !log->empty(); });
     CHECK(*log == "w");
   }

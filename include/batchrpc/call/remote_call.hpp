@@ -118,11 +118,13 @@ class ReplyHandler {
 /// each payload, before its bytes are read. It must not block. The payload owns it.
 using PayloadTarget = UniqueFunction<std::span<std::byte>(std::size_t index, std::size_t size)>;
 
-/// What a call needs until it has ended: the handle of the object that it calls. Thread-safe.
+/// What a call needs until it has ended, and which knows more of why it was not sent: the handle of
+/// the object that it calls. Thread-safe.
 class KeptByCall {
  public:
-  /// Returns why the call was not sent: `error`, or OwnerLost if that was a NotSent and the object
-  /// is gone.
+  /// Returns the error of a call that was not sent: `error`, or OwnerLost if that is a NotSent and
+  /// the object is gone. Each call gets an error of its own. Called without locks; takes the
+  /// node's.
   [[nodiscard]] virtual std::exception_ptr not_sent(std::exception_ptr error) const = 0;
 
  protected:

@@ -20,7 +20,9 @@ namespace batchrpc {
 ///     peer.call<Tensor(Tensor, Tensor, Keywords)>("node", "aten::add", a, b, Keywords{{"alpha",
 ///     2}});
 ///
-/// The names are those of LibTorch's schemas. Those that are left out have their defaults.
+/// The names are those of LibTorch's schemas. Those that are left out have their defaults. A name
+/// that no schema has, or whose argument was also given by position, is an InvalidArgument. Of a
+/// name that is there twice, the first value counts, as in each std::map.
 using Keywords = std::map<std::string, c10::IValue>;
 
 /// Lets peers call these operators of any namespace. A name stands for all overloads of an operator
@@ -34,8 +36,9 @@ using Keywords = std::map<std::string, c10::IValue>;
 /// `options`, without autograd. An exception of an operator is a RemoteError with LibTorch's text.
 ///
 /// Some calls are refused before they run: integer divisions that would end the process, groups of
-/// zero channels, and, for the operators of expose_all_operators(), results larger than
-/// NodeLimits::max_payload_bytes. Operators beyond those are not written for hostile callers.
+/// zero channels, and, for the operators of expose_all_operators(), sparse arguments and results
+/// larger than NodeLimits::max_payload_bytes. Operators beyond those are not written for hostile
+/// callers.
 ///
 /// Throws NotFound, with similar names, if there is no such operator, and InvalidArgument if a name
 /// is exposed already. In both cases nothing is exposed. Node::unexpose(name) removes one.

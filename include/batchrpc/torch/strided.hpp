@@ -18,20 +18,23 @@ namespace batchrpc {
 ///     at::Tensor column_sums(const Strided& matrix) { return matrix.tensor.sum(0); }
 ///     node.call<&column_sums>("worker1", Strided{weights.t()});
 ///
-/// What is sent are the elements of the storage from the view's first to its last. So a transposed
-/// tensor is sent without a copy, an expanded one as small as it is, and a view of every second row
-/// at twice its size. The received tensor is a view of just these elements, with offset zero.
-/// Everything else is as for at::Tensor; so is the time during which the tensor must not be
-/// written. Sparse tensors have no strides, and are refused (InvalidArgument).
+/// batchrpc sends the storage from the view's first element to its last, with what lies between
+/// them. So a transposed tensor is sent without a copy, an expanded one as small as it is, and a
+/// view of every second row at twice its size. The received tensor is a view of just that piece,
+/// with offset zero. Do not write to the tensor until the call has completed, as for at::Tensor.
+/// Sparse and nested tensors are refused (InvalidArgument).
+///
+/// A peer chooses the shape: a small message may describe a tensor that is larger than any memory.
+/// Check `tensor.numel()` of those from peers that you do not trust before you make them dense.
 struct Strided {
-  at::Tensor tensor;
+  at::Tensor tensor;  ///< of any shape [d…] and device; undefined is allowed
 };
 
 /// Signature: `strided`.
 template <>
 struct Codec<Strided> {
   struct Wire {
-    bool requires_grad = false;
+    bool requires_grad = false;           ///< a leaf that requires a gradient
     at::Tensor elements{};                ///< [n]: those of the storage; undefined like the tensor
     std::vector<std::int64_t> sizes{};    ///< [d]
     std::vector<std::int64_t> strides{};  ///< [d], in elements, not negative

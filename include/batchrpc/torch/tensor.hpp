@@ -18,6 +18,10 @@ namespace detail {
 /// The name of a type, such as "float32".
 [[nodiscard]] BATCHRPC_EXPORT std::string describe_type(at::ScalarType type);
 
+/// Warns once in a process (TORCH_WARN) if the tensor is the result of a computation with a graph,
+/// which does not travel.
+void warn_of_graph(const at::Tensor& tensor);
+
 /// The received payload that the tensor is a view of; null for other tensors.
 [[nodiscard]] BATCHRPC_EXPORT const Bytes* received_bytes(const at::Tensor& tensor);
 
@@ -30,9 +34,10 @@ namespace detail {
 /// The received tensor has the same type, shape and values. A dense one is row-major, whatever the
 /// strides, storage or offset of the tensor that was sent (Strided keeps the strides); a view sends
 /// only its own elements. A sparse one has the same layout, COO or CSR; its parts are copied.
-/// Undefined, empty and 0-dimensional tensors are allowed. A tensor arrives on the CPU even if it
-/// was sent from a GPU, because a node's devices mean nothing to another node. The receiver may
-/// call `.to(device)`.
+/// A peer chooses its shape: check numel() before you make one dense that comes from a peer that
+/// you do not trust. Undefined, empty and 0-dimensional tensors are allowed. A tensor arrives on
+/// the CPU even if it was sent from a GPU, because a node's devices mean nothing to another node.
+/// The receiver may call `.to(device)`.
 ///
 /// Autograd: a graph does not travel. A leaf (a parameter) that requires a gradient arrives as a
 /// leaf that requires one. The result of a computation arrives as plain data, of which a process is

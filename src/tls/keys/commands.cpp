@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <filesystem>
 #include <iostream>
 #include <stdexcept>
 #include <string_view>
@@ -196,10 +197,33 @@ void renew_node(const NodeWish& wish) {
             << wish.folder << " " << kept << "\n";
 }
 
+namespace {
+
+// A line for each earlier certificate of the node that `file` belongs to, which renew has kept.
+std::string earlier_of(const std::string& file) {
+  const std::filesystem::path path(file);
+  const std::string start = path.stem().string() + ".";
+  std::string lines;
+  for (const auto& entry : std::filesystem::directory_iterator(
+           path.has_parent_path() ? path.parent_path() : std::filesystem::path("."))) {
+    const std::string name = entry.path().stem().string();
+    if (entry.path().extension() != ".pem" || !name.starts_with(start)) continue;
+    const std::string serial = name.substr(start.size());
+    if (serial.size() < 16 || serial.find_first_not_of("0123456789abcdef") != std::string::npos)
+      continue;
+    lines += "note: " + entry.path().string() +
+             " is an earlier certificate of that node; name it, too, to revoke it\n";
+  }
+  return lines;
+}
+
+}  // namespace
+
 void write_revocations(const RevokeWish& wish) {
   const tls::KeyPair authority = authority_of(wish.folder);
   const std::string path = in(wish.folder, "crl.pem");
   std::string list = is_taken(path) ? read_file(path) : std::string();
+  std::string done;
   if (wish.certificates.empty())
     list = tls::make_revocations(authority, {}, valid_for(wish.days), list);
   for (const std::string& wanted : wish.certificates) {
@@ -211,12 +235,13 @@ void write_revocations(const RevokeWish& wish) {
     } catch (const InvalidArgument& error) {
       throw std::runtime_error(file + " cannot be revoked: " + error.what());
     }
+    done += "revoked " + file + "\n" + earlier_of(file);
   }
   if (const std::error_code error = replace_file(path, list, kPublicMode))
     throw std::runtime_error(path + " cannot be written: " + error.message());
   std::cout << "wrote " << path << ": the certificates revoked so far, for " << wish.days
             << " days\n"
-            << "next: copy it to every node, which then refuses them\n";
+            << done << "next: copy it to every node, which then refuses them\n";
 }
 
 }  // namespace batchrpc::keys

@@ -172,7 +172,7 @@ int main_of(std::vector<std::string> words) {
   } catch (const WrongUsage& error) {
     const std::string what = error.what();
     if (!what.empty()) std::cerr << "batchrpc-keys: " << what << '\n';
-    std::cerr << usage_of(command) << "see batchrpc-keys --help\n";
+    std::cerr << usage_of(command) << "run batchrpc-keys --help for all commands\n";
     return 2;
   } catch (const std::exception& error) {
     std::cerr << "batchrpc-keys: " << error.what() << '\n';
