@@ -73,6 +73,20 @@ TEST_CASE("a call that meets a session which the end of its own node has closed 
   CHECK(outcome(session->outgoing().wait_for_credit(1)).code() == ErrorCode::shut_down);
 }
 
+TEST_CASE("a call ends at its deadline also while the fate of its broken session is open") {
+  Pair pair;
+  const std::shared_ptr<NodeCore> core = detail::NodeAccess::core(pair.a);
+  auto call = pair.a.peer("b").with({.timeout = 500ms}).call<int()>("slow");
+  pair.world.run_for(1ms);
+  core->peers().session("b")->outgoing().close();  // as when it breaks, and before it is settled
+  pair.world.run_for(498ms);
+  CHECK_FALSE(call.ready());
+  pair.world.run_for(10ms);
+  REQUIRE(call.ready());
+  CHECK(outcome(std::move(call)).code() == ErrorCode::timed_out);
+  pair.open[0].set_value(1);
+}
+
 TEST_CASE("a shutdown waits for calls under way, and leaves nothing") {
   Pair pair;
   auto answer = pair.a.call<int()>("b", "slow");
