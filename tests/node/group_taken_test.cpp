@@ -20,6 +20,19 @@ using test::names_of;
 using test::outcome;
 using test::VirtualWorld;
 
+/// A world of three nodes.
+struct FixedWorld : VirtualWorld {
+  [[nodiscard]] NodeOptions options(const std::string& name, int rank) const {
+    NodeOptions node = VirtualWorld::options(name);
+    node.rank = rank;
+    node.world_size = 3;
+    return node;
+  }
+  [[nodiscard]] Future<Node> start(const std::string& name, int rank) const {
+    return Node::start(options(name, rank));
+  }
+};
+
 TEST_CASE("a second node of a taken name is refused and told who holds it") {
   VirtualWorld world;
   const Node root = world.root();
@@ -76,31 +89,25 @@ TEST_CASE("a taken rank is refused and told who holds it") {
 }
 
 TEST_CASE("a fixed world in which two nodes want one name or rank fails for all, and says why") {
-  VirtualWorld world;
-  const auto options = [&](const std::string& name, int rank) {
-    NodeOptions node = world.options(name);
-    node.rank = rank;
-    node.world_size = 3;
-    return node;
-  };
+  const FixedWorld world;
   std::string why;
   std::string who = "another node";
   NodeOptions wrong;
   SECTION("a worker's name") {
-    wrong = options("one", 2);
+    wrong = world.options("one", 2);
     why = "the name 'one' is taken by a node of rank 1 at ";
   }
   SECTION("the root's name") {
-    wrong = options("root", 2);
+    wrong = world.options("root", 2);
     why = "the name 'root' is taken by the node of rank 0; choose another NodeOptions::name";
   }
   SECTION("a worker's rank") {
-    wrong = options("two", 1);
+    wrong = world.options("two", 1);
     why = "rank 1 is taken by one at ";
     who = "'two'";
   }
-  auto root = Node::start(options("root", 0));
-  auto one = Node::start(options("one", 1));
+  auto root = world.start("root", 0);
+  auto one = world.start("one", 1);
   world.run_for(100ms);
   auto two = Node::start(wrong);
   world.run_for(4s);
@@ -117,19 +124,13 @@ TEST_CASE("a fixed world in which two nodes want one name or rank fails for all,
 }
 
 TEST_CASE("in a fixed world, who takes the place of a node that was killed gets it") {
-  VirtualWorld world;
-  const auto start = [&](const std::string& name, int rank) {
-    NodeOptions node = world.options(name);
-    node.rank = rank;
-    node.world_size = 3;
-    return Node::start(std::move(node));
-  };
-  auto root = start("root", 0);
-  auto old = start("one", 1);
+  const FixedWorld world;
+  auto root = world.start("root", 0);
+  auto old = world.start("one", 1);
   world.run_for(100ms);
   std::optional<Future<Node>> other;
   if (GENERATE(false, true)) {  // long ago another node wanted the place, for a moment
-    other = start("other", 1);
+    other = world.start("other", 1);
     world.run_for(500ms);
     world.kill("other");
     world.run_for(20s);
@@ -137,8 +138,8 @@ TEST_CASE("in a fixed world, who takes the place of a node that was killed gets 
   world.run_for(GENERATE(0ms, 450ms, 800ms));  // somewhere between two pings
   world.kill("one");
   world.network->rejoin("one");
-  auto one = start("one", 1);
-  auto two = start("two", 2);
+  auto one = world.start("one", 1);
+  auto two = world.start("two", 2);
   world.run_for(10s);
   for (auto* future : {&root, &one, &two}) {
     REQUIRE(future->ready());

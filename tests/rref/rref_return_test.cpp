@@ -16,6 +16,16 @@ using test::ObjectWorld;
 using test::outcome;
 using test::VirtualWorld;
 
+/// An owner that can end or be restarted, and a node that uses its objects.
+struct OwnerWorld {
+  OwnerWorld() { test::expose_objects(*owner); }
+
+  VirtualWorld world{};
+  const Node root = world.root();
+  std::optional<Node> owner{world.join("owner")};
+  const Node user = world.join("user");
+};
+
 TEST_CASE("R6: what was released while the owner was out of reach is released when it is back") {
   const ObjectWorld nodes;
   std::vector<RRef<Counter>> counters;
@@ -92,22 +102,18 @@ TEST_CASE("R7: an owner that was restarted answers for none of its former object
 }
 
 TEST_CASE("R7: an owner that was restarted has no former object itself") {
-  VirtualWorld world;
-  const Node root = world.root();
-  std::optional<Node> owner(world.join("owner"));
-  const Node user = world.join("user");
-  test::expose_objects(*owner);
-  const auto counter = user.create<Counter>("owner", 1);
+  OwnerWorld nodes;
+  const auto counter = nodes.user.create<Counter>("owner", 1);
   counter.ready().get();
   CHECK_THROWS_AS(counter.local().get(), InvalidArgument);
-  world.kill("owner");
-  owner.reset();
-  world.network->rejoin("owner");
-  owner.emplace(world.join("owner"));
+  nodes.world.kill("owner");
+  nodes.owner.reset();
+  nodes.world.network->rejoin("owner");
+  nodes.owner.emplace(nodes.world.join("owner"));
   RRef<Counter> former;
-  owner->expose("keep", [&former](RRef<Counter> handle) { former = std::move(handle); });
-  world.run_for(100ms);
-  user.call<void(RRef<Counter>)>("owner", "keep", counter).get();
+  nodes.owner->expose("keep", [&former](RRef<Counter> handle) { former = std::move(handle); });
+  nodes.world.run_for(100ms);
+  nodes.user.call<void(RRef<Counter>)>("owner", "keep", counter).get();
   CHECK_FALSE(former.is_owner());
   CHECK_THROWS_AS(former.local().get(), OwnerLost);
   CHECK(outcome(former.call<&Counter::add>(1)).code() == ErrorCode::owner_lost);
@@ -115,33 +121,25 @@ TEST_CASE("R7: an owner that was restarted has no former object itself") {
 }
 
 TEST_CASE("R7: the users of a node that has ended are told") {
-  VirtualWorld world;
-  const Node root = world.root();
-  std::optional<Node> owner(world.join("owner"));
-  const Node user = world.join("user");
-  test::expose_objects(*owner);
-  const auto counter = user.create<Counter>("owner", 1);
+  OwnerWorld nodes;
+  const auto counter = nodes.user.create<Counter>("owner", 1);
   counter.ready().get();
-  owner->shutdown(1s);
-  world.run_for(100ms);
+  nodes.owner->shutdown(1s);
+  nodes.world.run_for(100ms);
   const auto result = outcome(counter.call<&Counter::add>(1));
   CHECK(result.code() == ErrorCode::owner_lost);
   CHECK_THAT(result.message(), Catch::Contains("has shut down"));
 }
 
 TEST_CASE("a creation at a node that has shut down is not sent, and there is no owner to be lost") {
-  VirtualWorld world;
-  const Node root = world.root();
-  std::optional<Node> owner(world.join("owner"));
-  const Node user = world.join("user");
-  test::expose_objects(*owner);
-  user.create<Counter>("owner", 1).ready().get();
-  owner->shutdown(1s);
-  world.run_for(100ms);
-  const auto counter = user.create<Counter>("owner", 1);
+  OwnerWorld nodes;
+  nodes.user.create<Counter>("owner", 1).ready().get();
+  nodes.owner->shutdown(1s);
+  nodes.world.run_for(100ms);
+  const auto counter = nodes.user.create<Counter>("owner", 1);
   auto ready = counter.ready();
   auto called = counter.call<&Counter::add>(1);
-  world.run_for(10s);
+  nodes.world.run_for(10s);
   for (const auto& result : {outcome(std::move(ready)).error(), outcome(std::move(called)).error(),
                              outcome(counter.call<&Counter::add>(1)).error()}) {
     CHECK(code_of(result) == ErrorCode::not_sent);
@@ -150,24 +148,21 @@ TEST_CASE("a creation at a node that has shut down is not sent, and there is no 
 }
 
 TEST_CASE("R7: a call that is made while its owner ends may have run, or finds the owner lost") {
-  VirtualWorld world;
-  const Node root = world.root();
-  std::optional<Node> owner(world.join("owner"));
-  const Node user = world.join("user");
-  test::expose_objects(*owner);
-  const auto counter = user.create<Counter>("owner", 1);
+  OwnerWorld nodes;
+  const auto counter = nodes.user.create<Counter>("owner", 1);
   counter.ready().get();
   const auto patient = counter.with({.retry = {.attempts = 3}});
   std::vector<Future<int>> calls;
   std::function<void()> call = [&] {
     calls.push_back(counter.call<&Counter::add>(1));
     calls.push_back(patient.call<&Counter::add>(1));
-    if (calls.size() < 400) world.loop->schedule(world.loop->now() + 50us, [&] { call(); });
+    if (calls.size() < 400)
+      nodes.world.loop->schedule(nodes.world.loop->now() + 50us, [&] { call(); });
   };
   call();
-  world.run_for(1ms);
-  owner->shutdown(1s);
-  world.run_for(1s);
+  nodes.world.run_for(1ms);
+  nodes.owner->shutdown(1s);
+  nodes.world.run_for(1s);
   CHECK(calls.size() >= 400);
   std::size_t lost = 0;
   for (auto& made : calls) {
