@@ -1,4 +1,4 @@
-# Programs, and the precompiled torch/torch.h that those with LibTorch share.
+# Programs, and the precompiled headers that they share.
 
 # batchrpc_pch(<target> <owner>): <target> uses the precompiled header of <owner>, which is compiled with
 # the same options.
@@ -37,7 +37,7 @@ endfunction()
 #   NAME.cpp     program NAME
 #   NAME/*.cpp   program NAME from main.cpp; the other files form the library NAME_lib, also for tests;
 #                among them options.cpp and report.cpp (command lines, JSON) are templates
-#                that take long to optimize but run once: with -O1, and mostly without LibTorch
+#                that take long to optimize but run once: with -O1
 #   common/*.cpp library batchrpc_<folder>_common, which all link, without LibTorch
 function(batchrpc_programs)
   get_filename_component(folder ${CMAKE_CURRENT_SOURCE_DIR} NAME)
@@ -90,7 +90,7 @@ function(batchrpc_programs)
       list(FILTER text INCLUDE REGEX "/(options|report)\\.cpp$")
       if(text)
         add_library(${name}_text OBJECT ${text})
-        batchrpc_program_settings(${name}_text FALSE)
+        batchrpc_program_settings(${name}_text ${torch})
         batchrpc_optimize(${name}_text O1)
         target_link_libraries(${name}_text PRIVATE ${program_libraries})
         list(REMOVE_ITEM rest ${text})
@@ -117,5 +117,17 @@ function(batchrpc_program_settings target torch)
   target_compile_options(${target} PUBLIC "SHELL:-iquote ${CMAKE_CURRENT_SOURCE_DIR}")
   if(torch)
     batchrpc_torch_pch(${target})
+  else()
+    batchrpc_program_pch(${target})
   endif()
+endfunction()
+
+# Of a program without LibTorch, these are up to half of the time that it takes to compile.
+function(batchrpc_program_pch target)
+  if(NOT TARGET batchrpc_program_pch)
+    # Not CLI11: its constants take seconds in each file that sees them.
+    batchrpc_pch_owner(batchrpc_program_pch <batchrpc/batchrpc.hpp> <nlohmann/json.hpp>)
+    target_link_libraries(batchrpc_program_pch PRIVATE batchrpc::batchrpc nlohmann_json::nlohmann_json)
+  endif()
+  batchrpc_pch(${target} batchrpc_program_pch)
 endfunction()

@@ -5,7 +5,7 @@
 
 BUILD      the build folder, for example build/release
 --layers   only these folders of tests/ (default: all that are built)
---filter   what one executable runs, in the language of Catch2, for example transport=~[single-threaded];
+--filter   what one executable runs, in the language of Catch2, for example transport=[threads];
            "*=PATTERN" is for all that have none of their own
 --timeout  seconds an executable may take (default: 900)
 

@@ -1,9 +1,16 @@
 #define CATCH_CONFIG_MAIN
+#include <pthread.h>
+
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+
+namespace {
+std::atomic<int> threads_started{0};  // counted under the address sanitizer only
+}  // namespace
 
 // The thread sanitizer does not see how libstdc++.so counts who holds an exception, and takes its
 // end for a race with those who looked at it before.
@@ -11,11 +18,24 @@ extern "C" [[gnu::visibility("default")]] const char* __tsan_default_suppression
   return "race:std::__exception_ptr::exception_ptr::_M_release\n";
 }
 
+#ifdef BATCHRPC_TEST_COUNTS_THREADS
+// In place of the address sanitizer's own, which it calls.
+extern "C" int __interceptor_pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
+                                            void* (*run)(void*), void* argument);
+extern "C" [[gnu::visibility("default")]] int pthread_create(pthread_t* thread,
+                                                             const pthread_attr_t* attributes,
+                                                             void* (*run)(void*), void* argument) {
+  ++threads_started;
+  return __interceptor_pthread_create(thread, attributes, run, argument);
+}
+#endif
+
 namespace {
 
 /// Reports each test case to the file BATCHRPC_TEST_LOG as it starts and ends, for
 /// scripts/run_tests.py: "start\t<name>", then "<outcome>\t<seconds>\t<name>\t<why it was left
-/// out>".
+/// out>". A test case that starts threads without the tag [threads] fails, because the thread
+/// sanitizer would not run it.
 class CaseLog final : public Catch::TestEventListenerBase {
  public:
   using Catch::TestEventListenerBase::TestEventListenerBase;
@@ -26,6 +46,7 @@ class CaseLog final : public Catch::TestEventListenerBase {
 
   void testCaseStarting(const Catch::TestCaseInfo& test) override {
     missing_.clear();
+    threads_before_ = threads_started;
     begin_ = std::chrono::steady_clock::now();
     if (file_ == nullptr) return;
     std::fprintf(file_, "start\t%s\n", test.name.c_str());
@@ -46,18 +67,31 @@ class CaseLog final : public Catch::TestEventListenerBase {
   }
 
   void testCaseEnded(const Catch::TestCaseStats& stats) override {
+    const bool lacks_tag = threads_started != threads_before_ &&
+                           stats.testInfo.tagsAsString().find("[threads]") == std::string::npos;
+    if (lacks_tag) {
+      std::fprintf(stderr, "\"%s\" starts threads; give it the tag [threads]\n",
+                   stats.testInfo.name.c_str());
+      some_lacks_tag_ = true;
+    }
     if (file_ == nullptr) return;
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin_;
-    const char* const outcome = !stats.totals.testCases.allOk() ? "failed"
-                                : missing_.empty()              ? "passed"
-                                                                : "left out";
+    const char* const outcome = lacks_tag || !stats.totals.testCases.allOk() ? "failed"
+                                : missing_.empty()                           ? "passed"
+                                                                             : "left out";
     std::fprintf(file_, "%s\t%.3f\t%s\t%s\n", outcome, took.count(), stats.testInfo.name.c_str(),
                  missing_.c_str());
     std::fflush(file_);
   }
 
+  void testRunEnded(const Catch::TestRunStats& /*run*/) override {
+    if (some_lacks_tag_) std::_Exit(1);
+  }
+
  private:
   std::FILE* file_ = nullptr;
+  int threads_before_ = 0;  // threads_started when the running test began
+  bool some_lacks_tag_ = false;
   std::chrono::steady_clock::time_point begin_;
   std::string missing_;  // what the running test needs and does not find
 };

@@ -46,10 +46,11 @@ namespace {
 std::vector<std::string> with_report_alone(int argc, const char* const* argv) {
   constexpr std::string_view kOption = "--json";
   constexpr std::string_view kPath = "/dev/stdout";
+  constexpr std::string_view kBoth = "--json=/dev/stdout";
   std::vector<std::string> arguments(argv, argv + argc);
   for (std::size_t i = 1; i < arguments.size(); ++i) {
     const bool is_value = arguments[i] == kPath && arguments[i - 1] == kOption;
-    if (!is_value && arguments[i] != std::string(kOption) + "=" + std::string(kPath)) continue;
+    if (!is_value && arguments[i] != kBoth) continue;
     const int report = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     if (report < 0 || ::dup2(STDERR_FILENO, STDOUT_FILENO) < 0) break;
     arguments[i].replace(arguments[i].size() - kPath.size(), kPath.size(),

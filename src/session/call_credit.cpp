@@ -17,23 +17,10 @@ CallCredit::Of caller() {
 
 }  // namespace
 
-std::uint64_t CallCredit::Usage::of(Of whose) const noexcept {
-  return whose == Of::handlers ? unsent : std::max(unsent + paused, pending);
-}
-
-// Whether `bytes` more fit beside the bytes in use. A call that is larger than the limit fits when
-// half of the limit is free.
-bool CallCredit::fits(std::uint64_t used, std::uint64_t bytes) const noexcept {
-  return bytes <= limit_ ? used <= limit_ - bytes : used <= limit_ / 2;
-}
-
-bool CallCredit::admit(std::uint64_t bytes, bool of_library, const Usage& usage) {
-  const bool fits_all = fits(usage.of(Of::others), bytes);
-  const bool is_promised =
-      std::any_of(lines_.begin(), lines_.end(), [](const Line& line) { return line.promised > 0; });
-  if (fits_all && !is_promised) return true;
+bool CallCredit::admit_in_line(std::uint64_t bytes, bool of_library, const Usage& usage) {
   const Of whose = caller();
-  if (!fits_all && !fits(usage.of(whose), bytes) && !of_library) return false;
+  if (!fits(usage.of(Of::others), bytes) && !fits(usage.of(whose), bytes) && !of_library)
+    return false;
   Line& line = line_of(whose);
   line.promised -= std::min(line.promised, bytes);
   return true;

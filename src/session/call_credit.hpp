@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -27,7 +28,9 @@ class CallCredit {
     std::uint64_t paused = 0;   ///< the bytes of payloads that the peer has paused
     std::uint64_t pending = 0;  ///< the bytes of calls that wait for their reply
 
-    [[nodiscard]] std::uint64_t of(Of whose) const noexcept;
+    [[nodiscard]] std::uint64_t of(Of whose) const noexcept {
+      return whose == Of::handlers ? unsent : std::max(unsent + paused, pending);
+    }
   };
 
   /// A caller that waits for room.
@@ -41,7 +44,12 @@ class CallCredit {
 
   [[nodiscard]] std::uint64_t limit() const noexcept { return limit_; }
   /// Whether a call of the calling thread is admitted. Calls of the library itself always are.
-  [[nodiscard]] bool admit(std::uint64_t bytes, bool of_library, const Usage& usage);
+  [[nodiscard]] bool admit(std::uint64_t bytes, bool of_library, const Usage& usage) {
+    if (lines_[0].promised + lines_[1].promised == 0 && fits(usage.of(Of::others), bytes))
+        [[likely]]
+      return true;
+    return admit_in_line(bytes, of_library, usage);
+  }
   void add(Wait&& wait);
   /// Removes and returns the first caller that there is room for now. Handlers come first. The room
   /// is reserved for this caller until it calls.
@@ -62,7 +70,12 @@ class CallCredit {
   };
 
   [[nodiscard]] Line& line_of(Of whose) { return lines_[static_cast<std::size_t>(whose)]; }
-  [[nodiscard]] bool fits(std::uint64_t used, std::uint64_t bytes) const noexcept;
+  [[nodiscard]] bool admit_in_line(std::uint64_t bytes, bool of_library, const Usage& usage);
+  // Whether `bytes` more fit beside the bytes in use. A call that is larger than the limit fits
+  // when half of the limit is free.
+  [[nodiscard]] bool fits(std::uint64_t used, std::uint64_t bytes) const noexcept {
+    return bytes <= limit_ ? used <= limit_ - bytes : used <= limit_ / 2;
+  }
 
   const std::uint64_t limit_;
   std::array<Line, 2> lines_;

@@ -19,6 +19,12 @@ std::vector<PendingCall> CallTable::take_expired(TimePoint now) {
   return expired;
 }
 
+PendingCall CallTable::release(std::size_t index) {
+  PendingCall call = std::move(slots_[index].call);
+  free_slot(index, call.bytes);
+  return call;
+}
+
 // Frees the memory of a burst of calls. Ids that were used are not used again.
 void CallTable::shrink() {
   std::uint32_t last = first_generation_;

@@ -97,6 +97,7 @@ class CallTable {
 
   Slot* slot_of(std::uint64_t id) noexcept;
   PendingCall release(std::size_t index);
+  void free_slot(std::size_t index, std::uint64_t bytes);
   void shrink();
 
   std::vector<Slot> slots_;
@@ -133,22 +134,24 @@ inline CallTable::Slot* CallTable::slot_of(std::uint64_t id) noexcept {
   return slot.used && slot.generation == id >> 32 ? &slot : nullptr;
 }
 
-inline PendingCall CallTable::release(std::size_t index) {
+// Frees the slot of a call that was moved from it, and had these bytes.
+inline void CallTable::free_slot(std::size_t index, std::uint64_t bytes) {
   Slot& slot = slots_[index];
-  PendingCall call = std::move(slot.call);
   slot.used = false;
   slot.generation = slot.generation == kLastGeneration ? 1 : slot.generation + 1;
   slot.next_free = first_free_;
   first_free_ = static_cast<std::uint32_t>(index);
-  bytes_ -= call.bytes;
+  bytes_ -= bytes;
   if (--size_ == 0 && slots_.size() > kKeptSlots) shrink();
-  return call;
 }
 
 inline std::optional<PendingCall> CallTable::take(std::uint64_t id) {
-  Slot* slot = slot_of(id);
-  if (slot == nullptr) return std::nullopt;
-  return release(static_cast<std::size_t>(slot - slots_.data()));
+  std::optional<PendingCall> call;
+  if (Slot* const slot = slot_of(id); slot != nullptr) {
+    call.emplace(std::move(slot->call));
+    free_slot(id & 0xffffffffU, call->bytes);
+  }
+  return call;
 }
 
 inline PendingCall* CallTable::find(std::uint64_t id) noexcept {

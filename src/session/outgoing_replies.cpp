@@ -16,19 +16,16 @@ namespace batchrpc {
 std::optional<PendingCall> OutgoingCalls::take_answered(std::uint64_t id,
                                                         std::uint64_t result_bytes) {
   std::vector<Bytes> payloads;  // destroyed without the lock
-  bool cut = false;
-  std::optional<PendingCall> call;
-  {
-    const std::lock_guard lock(mutex_);
-    call = calls_.take(id);
-    if (call && call->place.has_chunks) cut = cut_off(id, payloads);
-    if (call && result_bytes > 0) {  // an error is counted by fail()
-      const std::uint64_t took =
-          stopwatch_.between(call->called_ticks, link_->connection().read_at());
-      made_.answered(call->function, took, result_bytes);
-    }
-    under_way_ = calls_.size();
+  std::unique_lock lock(mutex_);
+  std::optional<PendingCall> call = calls_.take(id);
+  const bool cut = call && call->place.has_chunks && cut_off(id, payloads);
+  if (call && result_bytes > 0) {  // an error is counted by fail()
+    const std::uint64_t took =
+        stopwatch_.between(call->called_ticks, link_->connection().read_at());
+    made_.answered(call->function, took, result_bytes);
   }
+  under_way_ = calls_.size();
+  lock.unlock();
   if (cut) link_->flush();
   serve_credit_soon();
   return call;

@@ -84,8 +84,7 @@ TEST_CASE("callers that wait for their answers get as many as with the best fixe
   }
 }
 
-TEST_CASE("the same with a target that leaves little room, of any percentile, and other handlers",
-          "[single-threaded]") {
+TEST_CASE("the same with a target that leaves little room, of any percentile, and other handlers") {
   const auto closed = [](std::size_t callers, double think, Think how) {
     return [=](BatchSimulation& s) { s.closed_loop(callers, think, how); };
   };

@@ -102,7 +102,8 @@ TEST_CASE("a smaller parallelism counts also for batches that are about to start
   b.answer(1);
 }
 
-TEST_CASE("a lock that comes when a batcher runs without it is refused, and changes nothing") {
+TEST_CASE("a lock that comes when a batcher runs without it is refused, and changes nothing",
+          "[threads]") {
   const auto mutex = std::make_shared<AsyncMutex>();
   const std::optional<AsyncMutex::Guard> guard = mutex->try_lock();
   HeldBatching b({});

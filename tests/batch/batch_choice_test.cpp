@@ -61,7 +61,7 @@ TEST_CASE("of the keys that are due the one whose row came first goes first") {
   CHECK(b.batches == Batches{{0}, {1, 4}, {2, 5}, {3}});
 }
 
-TEST_CASE("thousands of keys are no burden once their rows are gone", "[single-threaded]") {
+TEST_CASE("thousands of keys are no burden once their rows are gone") {
   Batching b({.max_queue = 10'000}, {.key = [](int x) { return x; }});
   for (int round = 0; round < 3; ++round) {
     for (int x = 0; x < 2000; ++x)

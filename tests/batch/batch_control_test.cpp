@@ -182,7 +182,8 @@ TEST_CASE("options out of range are refused while it runs, too, and change nothi
   CHECK(b.batches == Batches{{1}});
 }
 
-TEST_CASE("an error of the handler's says that it may have run, also in this process") {
+TEST_CASE("an error of the handler's says that it may have run, also in this process",
+          "[threads]") {
   Batching b({});
   const Batcher<int(int)> refuses(
       {}, [](const std::vector<int>&) -> std::vector<int> { throw InvalidArgument("these rows"); });
@@ -290,8 +291,8 @@ TEST_CASE("why a batch started: the group was complete, or the handler was idle"
   CHECK(count_of(b.batcher.statistics(), BatchReason::idle) == 1);
 }
 
-TEST_CASE(
-    "a short handler of a batcher without a node runs on the thread that completes the batch") {
+TEST_CASE("a short handler of a batcher without a node runs on the thread that completes the batch",
+          "[threads]") {
   std::vector<std::thread::id> threads;
   const Batcher<int(int)> batcher({.max_size = 2, .min_size = 2, .short_handler = true},
                                   [&](std::vector<int> xs) {
@@ -306,8 +307,7 @@ TEST_CASE(
   CHECK(threads == std::vector<std::thread::id>{std::this_thread::get_id()});
 }
 
-TEST_CASE("a chain of batches that each bring the next does not use up the stack",
-          "[single-threaded]") {
+TEST_CASE("a chain of batches that each bring the next does not use up the stack") {
   constexpr int kBatches = 100'000;
   int runs = 0;
   std::function<void(int)> next;

@@ -19,7 +19,7 @@ std::string what_happens_in(std::uint64_t seed) {
   return log.str();
 }
 
-TEST_CASE("a schedule of one seed happens the same way each time", "[single-threaded]") {
+TEST_CASE("a schedule of one seed happens the same way each time") {
   const auto seeds = static_cast<std::uint64_t>(test::times_on_one_thread(300, 300));
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     INFO(seed);
@@ -27,8 +27,7 @@ TEST_CASE("a schedule of one seed happens the same way each time", "[single-thre
   }
 }
 
-TEST_CASE("random schedules: every row completes once, with its own result, within its bounds",
-          "[single-threaded]") {
+TEST_CASE("random schedules: every row completes once, with its own result, within its bounds") {
   std::uint64_t count = 0;
   std::map<std::string, int> happened;
   for_each_seed(1, test::random_programs(), [&](std::uint64_t seed) {

@@ -33,7 +33,8 @@ void in_threads(int threads, const Work& work) {
 }
 
 TEST_CASE(
-    "rows of many threads, whose settings change meanwhile, come back to those that sent them") {
+    "rows of many threads, whose settings change meanwhile, come back to those that sent them",
+    "[threads]") {
   const int rows = test::times(2'000, 50'000);
   std::atomic<int> running{0};
   std::atomic<bool> too_many{false};
@@ -92,7 +93,7 @@ TEST_CASE(
   CHECK(s.rows == static_cast<std::uint64_t>(4 * rows));
 }
 
-TEST_CASE("a batcher is closed, or dropped, while threads bring rows") {
+TEST_CASE("a batcher is closed, or dropped, while threads bring rows", "[threads]") {
   for (int round = 0; round < test::times(30, 500); ++round) {
     auto batcher = std::make_unique<Batcher<int(int)>>(BatchOptions{.max_size = 4},
                                                        [](std::vector<int> xs) { return xs; });
@@ -129,7 +130,7 @@ struct Total {
   long all = 0;
 };
 
-TEST_CASE("a reducer adds up what threads bring, each row once") {
+TEST_CASE("a reducer adds up what threads bring, each row once", "[threads]") {
   const int rows = test::times(1'000, 20'000);
   auto total = std::make_shared<Total>();
   struct Shared {
@@ -149,7 +150,8 @@ TEST_CASE("a reducer adds up what threads bring, each row once") {
   CHECK(total->all == 4 * rows);
 }
 
-TEST_CASE("peers over sockets call one batcher and its form for many rows, on workers") {
+TEST_CASE("peers over sockets call one batcher and its form for many rows, on workers",
+          "[threads]") {
   test::RealPair pair(2);
   std::atomic<int> running{0};
   std::atomic<bool> concurrent{false};

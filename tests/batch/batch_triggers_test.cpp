@@ -251,7 +251,7 @@ TEST_CASE("a flush while the handler is busy starts the next batch when it is id
   CHECK(batches == Batches{{1}, {2}});
 }
 
-TEST_CASE("options out of range are refused by name") {
+TEST_CASE("options out of range are refused by name", "[threads]") {
   const auto message = &test::refusal_of;
   CHECK(message({}) == "nothing was refused");
   CHECK_THAT(message({.max_size = 0}), Catch::Contains("BatchOptions::max_size"));

@@ -226,7 +226,7 @@ TEST_CASE("rows that wait when the batcher's node ends fail with ShutDown") {
   }
 }
 
-TEST_CASE("a batcher without a node has a thread of its own, and real time") {
+TEST_CASE("a batcher without a node has a thread of its own, and real time", "[threads]") {
   std::set<std::thread::id> ids;
   Batcher<int(int)> batcher({.max_size = 4, .max_wait = 2ms}, [&](std::vector<int> xs) {
     ids.insert(std::this_thread::get_id());
@@ -242,7 +242,8 @@ TEST_CASE("a batcher without a node has a thread of its own, and real time") {
     CHECK(rows[static_cast<std::size_t>(i)].get() == 2 * i);
 }
 
-TEST_CASE("a batcher without a node is used by many threads, and never runs twice at once") {
+TEST_CASE("a batcher without a node is used by many threads, and never runs twice at once",
+          "[threads]") {
   std::atomic<int> running{0};
   std::atomic<bool> concurrent{false};
   Batcher<int(int)> batcher({.max_queue = 100'000}, [&](std::vector<int> xs) {
@@ -266,7 +267,8 @@ TEST_CASE("a batcher without a node is used by many threads, and never runs twic
   CHECK_FALSE(concurrent);
 }
 
-TEST_CASE("a batcher without a node is closed and dropped with rows waiting, on several threads") {
+TEST_CASE("a batcher without a node is closed and dropped with rows waiting, on several threads",
+          "[threads]") {
   std::atomic<int> wrong{0};  // a check of Catch's belongs to one thread
   for (int round = 0; round < 50; ++round) {
     std::optional<Batcher<int(int)>> batcher;
@@ -291,7 +293,8 @@ TEST_CASE("a batcher without a node is closed and dropped with rows waiting, on 
   CHECK(wrong == 0);
 }
 
-TEST_CASE("a batcher waits for peers only where it knows any: without a node all_of is refused") {
+TEST_CASE("a batcher waits for peers only where it knows any: without a node all_of is refused",
+          "[threads]") {
   const Batcher<int(int)> batcher({.all_of = {"a"}}, doubled);
   const auto refused = outcome(batcher(1));
   REQUIRE_FALSE(refused);
@@ -304,7 +307,7 @@ TEST_CASE("a batcher waits for peers only where it knows any: without a node all
   CHECK(later(2).get() == 4);
 }
 
-TEST_CASE("the last handle may be dropped by a callback while several batches start") {
+TEST_CASE("the last handle may be dropped by a callback while several batches start", "[threads]") {
   std::optional<Batcher<int(int)>> batcher;
   batcher.emplace(BatchOptions{.max_size = 1, .parallelism = 4, .short_handler = true}, doubled);
   batcher->pause();

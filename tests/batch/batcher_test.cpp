@@ -187,7 +187,8 @@ TEST_CASE("a row whose future is dropped is computed all the same") {
   CHECK(b.rows[0].get() == 4);
 }
 
-TEST_CASE("a batcher exposed on a real node works from several peers, on the workers") {
+TEST_CASE("a batcher exposed on a real node works from several peers, on the workers",
+          "[threads]") {
   NodeOptions options;
   options.name = "root";
   const Node root(options);
@@ -230,7 +231,7 @@ TEST_CASE("a batcher exposed on a real node works from several peers, on the wor
   CHECK(largest <= 16);
 }
 
-TEST_CASE("a short handler runs where the messages are read") {
+TEST_CASE("a short handler runs where the messages are read", "[threads]") {
   NodeOptions options;
   options.name = "root";
   const Node root(options);
@@ -282,7 +283,7 @@ TEST_CASE("a result that cannot be moved fails rows, not the process") {
   CHECK(outcome(third.then([](const Brittle& b) { return b.value; })).value() == 3);
 }
 
-TEST_CASE("a tuple of vectors is a vector of tuples") {
+TEST_CASE("a tuple of vectors is a vector of tuples", "[threads]") {
   using Row = std::tuple<int, std::string>;
   Batcher<Row(int)> batcher({.min_size = 2}, [](std::vector<int> xs) {
     return std::tuple(xs, std::vector<std::string>(xs.size(), "text"));

@@ -139,7 +139,7 @@ class GatedEnv final : public Env {
   EnvSpec spec_;
 };
 
-TEST_CASE("environments that take their time to end are not gone before they have") {
+TEST_CASE("environments that take their time to end are not gone before they have", "[threads]") {
   Gates gates;
   Node driver(real_root("driver", 2));
   const Node node(real_joining(driver, "w0", 2));
@@ -165,7 +165,7 @@ TEST_CASE("environments that take their time to end are not gone before they hav
   CHECK(gates.most == 1);
 }
 
-TEST_CASE("a worker makes the environments of one driver at a time") {
+TEST_CASE("a worker makes the environments of one driver at a time", "[threads]") {
   Node driver(real_root("driver", 2));
   const Node node(real_joining(driver, "w0", 2));
   Promise<void> begun;
@@ -206,7 +206,7 @@ TEST_CASE("a worker makes no more environments than its options allow") {
   CHECK_THROWS_AS(open(1, 1, static_cast<Autoreset>(7)), Error);
 }
 
-TEST_CASE("a worker that cannot expose all its functions leaves none behind") {
+TEST_CASE("a worker that cannot expose all its functions leaves none behind", "[threads]") {
   SimulatedWorld world;
   Node node(world.options("worker"));
   node.expose("envs.open", [] { return 7; });
@@ -217,7 +217,7 @@ TEST_CASE("a worker that cannot expose all its functions leaves none behind") {
   CHECK(exposed_functions(node).size() == 4);
 }
 
-TEST_CASE("a worker that ends leaves no function behind") {
+TEST_CASE("a worker that ends leaves no function behind", "[threads]") {
   SimulatedWorld world;
   Node node(world.options("worker"));
   auto worker = std::make_unique<EnvWorker>(node, counting_envs());
@@ -294,7 +294,7 @@ TEST_CASE("a worker whose environments are busy makes no room for what it is ask
                     Catch::Contains("one message can carry 1 to "));
 }
 
-TEST_CASE("a worker without a factory, a name or lanes is refused") {
+TEST_CASE("a worker without a factory, a name or lanes is refused", "[threads]") {
   class NoLanes final : public Lanes {
    public:
     [[nodiscard]] std::size_t count() const noexcept override { return 0; }

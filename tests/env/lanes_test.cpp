@@ -51,8 +51,8 @@ class Recorded final : public LaneTask {
   Promise<void> done_;
 };
 
-TEST_CASE(
-    "each lane runs its shares in the order of the tasks, and a task is done after its last") {
+TEST_CASE("each lane runs its shares in the order of the tasks, and a task is done after its last",
+          "[threads]") {
   constexpr std::size_t kLanes = 3;
   constexpr int kTasks = 200;
   std::vector<std::vector<int>> order(kLanes);
@@ -77,7 +77,7 @@ TEST_CASE(
     CHECK(task->shares_when_done() == 3);
 }
 
-TEST_CASE("lanes that end drop what they have not begun, which breaks its promises") {
+TEST_CASE("lanes that end drop what they have not begun, which breaks its promises", "[threads]") {
   std::vector<std::vector<int>> order(1);
   std::mutex mutex;
   // Its share lasts until the lanes take nothing any more.
@@ -130,7 +130,8 @@ class FewAddresses {
   rlimit before_{};
 };
 
-TEST_CASE("lanes that cannot have all their threads are refused, and those that began end") {
+TEST_CASE("lanes that cannot have all their threads are refused, and those that began end",
+          "[threads]") {
   for (int i = 0; i < 10; ++i) {
     const FewAddresses few(rlim_t{64} << 20);  // of eight threads or so
     CHECK_THROWS_AS(thread_lanes(1000), Overloaded);

@@ -289,7 +289,7 @@ TEST_CASE("environments that do not divide among a worker's lanes are refused") 
                     Catch::Contains("6 environments cannot be divided evenly among 4 lanes"));
 }
 
-TEST_CASE("workers whose environments differ are refused, and both are named") {
+TEST_CASE("workers whose environments differ are refused, and both are named", "[threads]") {
   EnvWorld world(1);
   Node other(world.world.options("other"));
   const EnvWorker worker(other, counting_envs({.padding = 1}));

@@ -77,7 +77,8 @@ void check_steps(VectorEnv& envs, std::size_t padding, bool any_worker) {
   }
 }
 
-TEST_CASE("over sockets, with threads and two buffers, no step is lost and none comes twice") {
+TEST_CASE("over sockets, with threads and two buffers, no step is lost and none comes twice",
+          "[threads]") {
   for (const std::size_t padding : {std::size_t{0}, std::size_t{20000}}) {
     RealWorkers world(2, {.length = 100'000, .padding = padding}, 2);
     for (const bool any_worker : {false, true}) {
@@ -88,7 +89,7 @@ TEST_CASE("over sockets, with threads and two buffers, no step is lost and none 
   }
 }
 
-TEST_CASE("a worker may end while its environments are being stepped, and come back") {
+TEST_CASE("a worker may end while its environments are being stepped, and come back", "[threads]") {
   RealWorkers world(2, {.length = 100'000}, 2);
   VectorEnv envs(world.driver, {.workers = world.names, .envs_per_worker = 2, .seed = 100});
   EnvBatch batch = envs.reset();
@@ -109,7 +110,8 @@ TEST_CASE("a worker may end while its environments are being stepped, and come b
   CHECK(batch.started == std::vector<std::uint8_t>{0, 0, 1, 1});
 }
 
-TEST_CASE("a worker may end and come back again and again while steps and weights are under way") {
+TEST_CASE("a worker may end and come back again and again while steps and weights are under way",
+          "[threads]") {
   RealWorkers world(2, {.length = 100'000}, 1, true);
   VectorEnv envs(world.driver,
                  {.workers = world.names, .envs_per_worker = 2, .buffers = 2, .seed = 100});
@@ -147,7 +149,7 @@ TEST_CASE("a worker may end and come back again and again while steps and weight
   CHECK(envs.workers()[1].losses == kLives - 1);
 }
 
-TEST_CASE("a driver may end while environments are being stepped") {
+TEST_CASE("a driver may end while environments are being stepped", "[threads]") {
   RealWorkers world(2, {.length = 100'000}, 2);
   for (int i = 0; i < 20; ++i) {
     VectorEnv envs(world.driver, {.workers = world.names, .envs_per_worker = 2, .buffers = 2});

@@ -253,7 +253,7 @@ TEST_CASE("a worker that is back while a buffer is awaited does not change whose
   CHECK(next.valid == Flags{0, 1});
 }
 
-TEST_CASE("an error of batchrpc's that a factory throws is said at once") {
+TEST_CASE("an error of batchrpc's that a factory throws is said at once", "[threads]") {
   SimulatedWorld world;
   const Node driver(world.options("driver"));
   const Node node(world.options("w0"));
@@ -266,7 +266,8 @@ TEST_CASE("an error of batchrpc's that a factory throws is said at once") {
   CHECK(world.time() - before < 1s);
 }
 
-TEST_CASE("a replacement that does not make its environments in time is told, and asked again") {
+TEST_CASE("a replacement that does not make its environments in time is told, and asked again",
+          "[threads]") {
   EnvWorld world(2, {.length = 100});
   VectorEnvOptions options = world.options(1);
   options.open_timeout = 3s;
@@ -289,7 +290,8 @@ TEST_CASE("a replacement that does not make its environments in time is told, an
   CHECK(envs.wait_for_workers(2, 10s));
 }
 
-TEST_CASE("a replacement that has no EnvWorker is told once, and open when it has one") {
+TEST_CASE("a replacement that has no EnvWorker is told once, and open when it has one",
+          "[threads]") {
   EnvWorld world(2, {.length = 100});
   VectorEnvOptions options = world.options(1);
   options.open_timeout = 3s;

@@ -88,8 +88,7 @@ TEST_CASE("Each callback is one allocation, its future's, however much it captur
   CHECK(allocations_of([&] { promise.set_value(1); }) == 0);
 }
 
-TEST_CASE("A chain of a million callbacks takes no memory but that of its futures",
-          "[single-threaded]") {
+TEST_CASE("A chain of a million callbacks takes no memory but that of its futures") {
   constexpr int kMany = 1'000'000;
   give_back_free_blocks();
   const std::size_t before = live_bytes;

@@ -130,7 +130,7 @@ TEST_CASE(
   CHECK_THROWS_AS(io.run(), int);
 }
 
-TEST_CASE("as_async of a future that another thread completes") {
+TEST_CASE("as_async of a future that another thread completes", "[threads]") {
   asio::io_context io;
   Promise<std::string> promise;
   std::string got;

@@ -266,7 +266,8 @@ TEST_CASE("A hundred thousand futures of the lock that are dropped one by one do
   CHECK(is_free(mutex));
 }
 
-TEST_CASE("Threads that wait, callbacks and coroutines are never in one room together") {
+TEST_CASE("Threads that wait, callbacks and coroutines are never in one room together",
+          "[threads]") {
   constexpr int kThreads = 4;
   constexpr int kEach = 2000;
   AsyncMutex mutex;
@@ -312,7 +313,7 @@ TEST_CASE("Threads that wait, callbacks and coroutines are never in one room tog
   CHECK(room.visits() == kThreads * kEach);
 }
 
-TEST_CASE("A future of the lock is dropped while it is granted") {
+TEST_CASE("A future of the lock is dropped while it is granted", "[threads]") {
   for (int i = 0; i < 500; ++i) {
     AsyncMutex mutex;
     std::optional<Guard> guard(mutex.lock().get());

@@ -122,7 +122,7 @@ Future<void> produce(AsyncQueue<int>& queue, int from, int to) {
     co_await queue.push(i);
 }
 
-TEST_CASE("What four threads push, four threads take, each item once") {
+TEST_CASE("What four threads push, four threads take, each item once", "[threads]") {
   constexpr int kEach = 5000;
   AsyncQueue<int> queue(7);
   std::vector<std::thread> threads;

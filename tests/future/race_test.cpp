@@ -38,7 +38,7 @@ void race(A&& a, B&& b) {
   other.join();
 }
 
-TEST_CASE("A callback attached while the future completes runs once") {
+TEST_CASE("A callback attached while the future completes runs once", "[threads]") {
   for (int i = 0; i < kRounds; ++i) {
     Promise<std::string> promise;
     auto future = promise.get_future();
@@ -53,7 +53,8 @@ TEST_CASE("A callback attached while the future completes runs once") {
   }
 }
 
-TEST_CASE("Callbacks attached while the future completes run in order and one at a time") {
+TEST_CASE("Callbacks attached while the future completes run in order and one at a time",
+          "[threads]") {
   for (int i = 0; i < kRounds; ++i) {
     Promise<void> promise;
     auto future = promise.get_future();
@@ -67,7 +68,7 @@ TEST_CASE("Callbacks attached while the future completes run in order and one at
   }
 }
 
-TEST_CASE("A value is taken while the future completes") {
+TEST_CASE("A value is taken while the future completes", "[threads]") {
   for (int i = 0; i < kRounds; ++i) {
     Promise<std::unique_ptr<int>> promise;
     auto future = promise.get_future();
@@ -81,7 +82,7 @@ TEST_CASE("A value is taken while the future completes") {
   }
 }
 
-TEST_CASE("A wait times out while the future completes") {
+TEST_CASE("A wait times out while the future completes", "[threads]") {
   for (int i = 0; i < kRounds; ++i) {
     Promise<int> promise;
     auto future = promise.get_future();
@@ -97,7 +98,8 @@ TEST_CASE("A wait times out while the future completes") {
   }
 }
 
-TEST_CASE("Several threads wait, time out and attach callbacks through one const future") {
+TEST_CASE("Several threads wait, time out and attach callbacks through one const future",
+          "[threads]") {
   for (int i = 0; i < kRounds / 10; ++i) {
     Promise<int> promise;
     const auto future = promise.get_future();
@@ -121,7 +123,7 @@ TEST_CASE("Several threads wait, time out and attach callbacks through one const
   }
 }
 
-TEST_CASE("A future is dropped, or its promise, while the other is used") {
+TEST_CASE("A future is dropped, or its promise, while the other is used", "[threads]") {
   for (int i = 0; i < kRounds; ++i) {
     auto promise = std::make_unique<Promise<std::string>>();
     auto future = promise->get_future();
@@ -139,7 +141,7 @@ TEST_CASE("A future is dropped, or its promise, while the other is used") {
   }
 }
 
-TEST_CASE("A coroutine is resumed on the thread that completes, while it suspends") {
+TEST_CASE("A coroutine is resumed on the thread that completes, while it suspends", "[threads]") {
   const auto coroutine = [](Future<int> a, Future<int> b) -> Future<int> {
     co_return co_await std::move(a) + co_await std::move(b);
   };
@@ -158,7 +160,7 @@ TEST_CASE("A coroutine is resumed on the thread that completes, while it suspend
   }
 }
 
-TEST_CASE("Two threads complete the sources of when_all and when_any") {
+TEST_CASE("Two threads complete the sources of when_all and when_any", "[threads]") {
   for (int i = 0; i < kRounds; ++i) {
     std::vector<Promise<int>> promises(2);
     std::vector<Future<int>> futures;

@@ -30,7 +30,7 @@ TEST_CASE("A state of a small value is at most 64 bytes") {
   CHECK(sizeof(detail::State<void>) <= 64);
 }
 
-TEST_CASE("A chain of a million callbacks completes without recursion", "[single-threaded]") {
+TEST_CASE("A chain of a million callbacks completes without recursion") {
   Promise<int> promise;
   const auto last = chain(promise);
   promise.set_value(0);
@@ -51,8 +51,7 @@ TEST_CASE("A chain of a million callbacks may be dropped before its end") {
 }
 
 TEST_CASE(
-    "A million promises, each held by the callback of the one before, break without recursion",
-    "[single-threaded]") {
+    "A million promises, each held by the callback of the one before, break without recursion") {
   Promise<void> outermost;
   bool broken = false;
   Promise<void> inner;

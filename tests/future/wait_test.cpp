@@ -100,7 +100,8 @@ TEST_CASE("A wait may nest in a wait for the same future") {
   CHECK_FALSE(inner);
 }
 
-TEST_CASE("A waiting thread is woken before callbacks that were attached earlier run") {
+TEST_CASE("A waiting thread is woken before callbacks that were attached earlier run",
+          "[threads]") {
   Promise<int> promise;
   const auto future = promise.get_future();
   Promise<void> woken;
@@ -115,7 +116,7 @@ TEST_CASE("A waiting thread is woken before callbacks that were attached earlier
   waits.join();
 }
 
-TEST_CASE("Taking a value waits for callbacks that look at it, on another thread") {
+TEST_CASE("Taking a value waits for callbacks that look at it, on another thread", "[threads]") {
   for (int i = 0; i < 100; ++i) {
     Promise<std::unique_ptr<int>> promise;
     auto future = promise.get_future();
@@ -162,7 +163,7 @@ TEST_CASE("An exception from the wait context reaches the caller and leaves the 
   CHECK(std::move(future).get() == 1);
 }
 
-TEST_CASE("A waiter sleeps until it is notified, nudged or late") {
+TEST_CASE("A waiter sleeps until it is notified, nudged or late", "[threads]") {
   Waiter waiter;
   CHECK_FALSE(waiter.sleep(TimePoint::min()));
   waiter.nudge();

@@ -89,7 +89,7 @@ TEST_CASE("when_all_or_error fails with the first error, while others are in fli
   CHECK_THROWS_AS(nothing.get(), PeerLost);
 }
 
-TEST_CASE("when_n and when_all_or_error take values from many threads at once") {
+TEST_CASE("when_n and when_all_or_error take values from many threads at once", "[threads]") {
   for (int round = 0; round < 100; ++round) {
     Several<int> many(8);
     auto five = when_n(many.futures, 5);

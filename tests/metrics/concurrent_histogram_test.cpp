@@ -55,7 +55,7 @@ TEST_CASE("a concurrent histogram counts as a plain one does, over the whole ran
   }
 }
 
-TEST_CASE("what threads count at once in a concurrent histogram is all there") {
+TEST_CASE("what threads count at once in a concurrent histogram is all there", "[threads]") {
   constexpr std::uint64_t kEach = 20'000;
   ConcurrentHistogram histogram;
   std::vector<std::thread> threads;

@@ -246,7 +246,7 @@ TEST_CASE("a session whose peer never said who it is does not count") {
   CHECK(report_of(counters).made.calls == 0);
 }
 
-TEST_CASE("a snapshot can be taken while sessions and functions count") {
+TEST_CASE("a snapshot can be taken while sessions and functions count", "[threads]") {
   const auto loop = std::make_shared<VirtualLoop>();
   NodeCounters counters(*loop);
   std::thread calls([&] {
@@ -281,7 +281,8 @@ TEST_CASE("a snapshot can be taken while sessions and functions count") {
   CHECK(report_of(counters).answered.ok == 10'000);
 }
 
-TEST_CASE("what many threads count of a function is all there, wherever a call began") {
+TEST_CASE("what many threads count of a function is all there, wherever a call began",
+          "[threads]") {
   const auto loop = std::make_shared<VirtualLoop>();
   NodeCounters counters(*loop);
   FunctionCounters& function = counters.function("f");

@@ -97,7 +97,8 @@ void expose_add(const Node& node) {
   node.expose("add", [](int a, int b) { return a + b; });
 }
 
-TEST_CASE("nodes of one host talk by a transport that the program has added, if it is preferred") {
+TEST_CASE("nodes of one host talk by a transport that the program has added, if it is preferred",
+          "[threads]") {
   const auto network = InprocNetwork::make();
   const Node root(with(test::real_root("root"), pipe_transport(network)));
   const Node a(with(test::real_joining(root, "a"), pipe_transport(network)));
@@ -122,7 +123,7 @@ TEST_CASE("nodes of one host talk by a transport that the program has added, if 
   CHECK(network->connections() == 1);
 }
 
-TEST_CASE("a transport of a low priority is the last to be tried") {
+TEST_CASE("a transport of a low priority is the last to be tried", "[threads]") {
   const auto network = InprocNetwork::make();
   const auto pipes = pipe_transport(network, TransportPriority::tcp - 1);
   const Node root(with(test::real_root("root"), pipes));
@@ -133,7 +134,7 @@ TEST_CASE("a transport of a low priority is the last to be tried") {
   CHECK(network->connections() == 0);
 }
 
-TEST_CASE("nodes may have no transport but one that the program has added") {
+TEST_CASE("nodes may have no transport but one that the program has added", "[threads]") {
   NodeOptions options = test::real_root("root");
   options.transports = {pipe_transport(InprocNetwork::make())};
   options.join = "pipe://here";
@@ -147,7 +148,8 @@ TEST_CASE("nodes may have no transport but one that the program has added") {
   CHECK(sum_of(a, "a") == 3);
 }
 
-TEST_CASE("an address of a transport that the node does not have is refused, as is a wrong one") {
+TEST_CASE("an address of a transport that the node does not have is refused, as is a wrong one",
+          "[threads]") {
   NodeOptions options = test::real_root("root");
   options.join = "pipe://here";
   CHECK_THROWS_WITH(Node(options), Contains("NodeOptions::join: address 'pipe://here'") &&

@@ -236,7 +236,8 @@ TEST_CASE("a node that ends answers the calls that wait for their turn") {
   CHECK(shut_down == 7);  // the third one was running
 }
 
-TEST_CASE("no more handlers run at once than a node's limits say, on however many workers") {
+TEST_CASE("no more handlers run at once than a node's limits say, on however many workers",
+          "[threads]") {
   NodeOptions options = test::real_root("a", 8);
   options.limits.calls = {.accepted = 10'000, .running = 3, .running_per_peer = 2};
   const Node a(options);

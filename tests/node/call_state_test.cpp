@@ -112,7 +112,8 @@ TEST_CASE("a call that is answered cannot be cancelled, and lets its function go
   CHECK(call->function() == nullptr);
 }
 
-TEST_CASE("threads start, answer, cancel, watch and name one call, and each happens as it should") {
+TEST_CASE("threads start, answer, cancel, watch and name one call, and each happens as it should",
+          "[threads]") {
   const int rounds = test::times(5000, 50'000);
   int ran = 0;
   int stopped = 0;

@@ -327,7 +327,7 @@ TEST_CASE("a callback of the cancelled future may do all that a callback may") {
   CHECK(next == 1);
 }
 
-TEST_CASE("promise 4: 10^6 cancelled calls leave at most 1 MiB", "[single-threaded]") {
+TEST_CASE("promise 4: 10^6 cancelled calls leave at most 1 MiB") {
   const int calls = test::times_on_one_thread(1'000'000, 1'000'000);
   constexpr int kAtOnce = 1000;
   Pair pair;

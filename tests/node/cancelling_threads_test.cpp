@@ -30,7 +30,8 @@ struct Outcomes {
   }
 };
 
-TEST_CASE("promise 4: a call that is cancelled while it starts, runs or is answered ends once") {
+TEST_CASE("promise 4: a call that is cancelled while it starts, runs or is answered ends once",
+          "[threads]") {
   const int rounds = test::times(3000, 30'000);
   RealPair pair(2);
   std::atomic<int> ran{0};
@@ -70,7 +71,7 @@ TEST_CASE("promise 4: a call that is cancelled while it starts, runs or is answe
   WARN(rounds << " calls, " << outcomes.cancelled << " of them cancelled in time");
 }
 
-TEST_CASE("promise 4: a call that waits for a worker never starts") {
+TEST_CASE("promise 4: a call that waits for a worker never starts", "[threads]") {
   RealPair pair(1);
   std::latch gate(1);  // a wait for a future would run the others
   std::atomic<int> ran{0};
@@ -89,7 +90,8 @@ TEST_CASE("promise 4: a call that waits for a worker never starts") {
   CHECK(ran == 1);
 }
 
-TEST_CASE("promise 4: futures that are dropped on one thread while they complete on another") {
+TEST_CASE("promise 4: futures that are dropped on one thread while they complete on another",
+          "[threads]") {
   const int rounds = test::times(3000, 30'000);
   RealPair pair(2);
   pair.b.expose("f", [] { return 1; });

@@ -97,7 +97,7 @@ TEST_CASE("an ordered notification with wrong metadata that waits at the end cos
   test::another_peer_is_served(scene.world);
 }
 
-TEST_CASE("a session ends without memory, and its node lives", "[single-threaded]") {
+TEST_CASE("a session ends without memory, and its node lives") {
   const bool protocol_error = GENERATE(true, false);
   int failures = 0;
   for (std::size_t n = 1;; ++n) {
@@ -131,8 +131,7 @@ TEST_CASE("a session ends without memory, and its node lives", "[single-threaded
   CHECK(failures > 5);
 }
 
-TEST_CASE("without memory for its error a call gets no answer, and its node lives",
-          "[single-threaded]") {
+TEST_CASE("without memory for its error a call gets no answer, and its node lives") {
   int failures = 0;
   for (std::size_t n = 1;; ++n) {
     CAPTURE(n);

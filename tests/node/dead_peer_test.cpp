@@ -69,8 +69,7 @@ void check_no_alarm(const Node& node, const Node& peer) {
   CHECK(info.reconnects == 0);
 }
 
-TEST_CASE("promise 6: an hour under full load, on slow links, and no false alarm",
-          "[single-threaded]") {
+TEST_CASE("promise 6: an hour under full load, on slow links, and no false alarm") {
   test::NodePair pair;
   // What is queued takes a second to arrive, and pings are behind it.
   const LinkOptions slow{.latency = 400ms, .jitter = 200ms, .capacity = 64 * 1024};
@@ -181,7 +180,7 @@ TEST_CASE("promise 6: a peer that stands still, is cut off, or has no power is f
   }
 }
 
-TEST_CASE("promise 6: 1 GiB takes 8 minutes to arrive, and no false alarm", "[single-threaded]") {
+TEST_CASE("promise 6: 1 GiB takes 8 minutes to arrive, and no false alarm") {
   test::NodePair pair;
   pair.world.network->set_link({.latency = 500ms, .capacity = std::size_t{1} << 20});
   const Node c = pair.world.join("c");

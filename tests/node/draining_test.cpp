@@ -21,7 +21,7 @@ using test::RealPair;
 
 constexpr std::size_t kMiB = 1 << 20;
 
-TEST_CASE("a large reply that is on its way when its node ends arrives") {
+TEST_CASE("a large reply that is on its way when its node ends arrives", "[threads]") {
   for (const auto transport : {test::Sockets::tcp, test::Sockets::unix_only}) {
     RealPair pair(2, transport);
     Promise<void> answered;
@@ -37,7 +37,7 @@ TEST_CASE("a large reply that is on its way when its node ends arrives") {
   }
 }
 
-TEST_CASE("notifications that are on their way when their node ends arrive") {
+TEST_CASE("notifications that are on their way when their node ends arrive", "[threads]") {
   for (const auto transport : {test::Sockets::tcp, test::Sockets::unix_only}) {
     RealPair pair(2, transport);
     constexpr int kSmall = 50'000;
@@ -76,7 +76,7 @@ TEST_CASE("what could not leave by the deadline is named") {
   CHECK_THAT(left[0], Catch::EndsWith(" bytes to b"));
 }
 
-TEST_CASE("the deleter of memory that was sent may call the same peer, and wait") {
+TEST_CASE("the deleter of memory that was sent may call the same peer, and wait", "[threads]") {
   for (const auto transport : {test::Sockets::tcp, test::Sockets::unix_only}) {
     RealPair pair(2, transport);
     pair.a.expose<&draining::one>();
@@ -100,7 +100,7 @@ TEST_CASE("the deleter of memory that was sent may call the same peer, and wait"
   }
 }
 
-TEST_CASE("the deleter of memory that was sent may end the node") {
+TEST_CASE("the deleter of memory that was sent may end the node", "[threads]") {
   std::optional<RealPair> pair(std::in_place, 2, test::Sockets::tcp);
   pair->a.expose<&draining::size_of>();
   const std::vector<std::byte> memory(kMiB);

@@ -47,7 +47,7 @@ TEST_CASE("a node on a context that nobody runs says so") {
                                        Catch::Contains("Node::start()"));
 }
 
-TEST_CASE("a program that embeds the node runs all of it on its own threads") {
+TEST_CASE("a program that embeds the node runs all of it on its own threads", "[threads]") {
   asio::io_context context;
   auto work = asio::make_work_guard(context);
   std::thread runner([&context] { context.run(); });
@@ -99,7 +99,7 @@ TEST_CASE("an embedded node is driven by whoever runs the context, on one thread
   CHECK(outcome(a.call<&embedded::add>("a", 1, 2)).code() == ErrorCode::shut_down);
 }
 
-TEST_CASE("threads may take turns at running the context of an embedded node") {
+TEST_CASE("threads may take turns at running the context of an embedded node", "[threads]") {
   asio::io_context context;
   Node a = start_on(context);
   a.expose<&embedded::add>();
@@ -122,7 +122,7 @@ TEST_CASE("threads may take turns at running the context of an embedded node") {
   CHECK(sum == 1 + 2 + 3 + 4 + 5);
 }
 
-TEST_CASE("handlers run at once on all threads that run the context") {
+TEST_CASE("handlers run at once on all threads that run the context", "[threads]") {
   Runners runners(3);
   const Node a = node_on(runners, test::real_root("a"));
   const Node b(test::real_joining(a, "b"));
@@ -140,7 +140,8 @@ TEST_CASE("handlers run at once on all threads that run the context") {
   CHECK(outside == 0);
 }
 
-TEST_CASE("short handlers and callbacks of an embedded node run one at a time, whoever runs them") {
+TEST_CASE("short handlers and callbacks of an embedded node run one at a time, whoever runs them",
+          "[threads]") {
   Runners runners(4);
   const Node a = node_on(runners, test::real_root("a"));
   const Node b = node_on(runners, test::real_joining(a, "b"));
@@ -172,7 +173,8 @@ TEST_CASE("short handlers and callbacks of an embedded node run one at a time, w
   CHECK(worst == 1);
 }
 
-TEST_CASE("handlers of embedded nodes wait for each other, many at once, on a few threads") {
+TEST_CASE("handlers of embedded nodes wait for each other, many at once, on a few threads",
+          "[threads]") {
   Runners runners(3);
   const Node a = node_on(runners, test::real_root("a"));
   const Node b = node_on(runners, test::real_joining(a, "b"));
@@ -191,7 +193,8 @@ TEST_CASE("handlers of embedded nodes wait for each other, many at once, on a fe
     CHECK(depth.get() == 8);
 }
 
-TEST_CASE("large arguments, objects and losses are borne by a context of several threads") {
+TEST_CASE("large arguments, objects and losses are borne by a context of several threads",
+          "[threads]") {
   Runners runners(4);
   const Node a = node_on(runners, test::real_root("a"));
   a.expose("size", [](Bytes bytes) { return bytes.size(); });
@@ -214,7 +217,7 @@ TEST_CASE("large arguments, objects and losses are borne by a context of several
   }
 }
 
-TEST_CASE("an embedded node ends on any thread, while calls are under way") {
+TEST_CASE("an embedded node ends on any thread, while calls are under way", "[threads]") {
   for (int round = 0; round < 20; ++round) {
     Runners runners(3);
     const Node a = node_on(runners, test::real_root("a"));
@@ -240,7 +243,7 @@ TEST_CASE("an embedded node ends on any thread, while calls are under way") {
   }
 }
 
-TEST_CASE("a callback of one node may end another on the same context") {
+TEST_CASE("a callback of one node may end another on the same context", "[threads]") {
   Runners runners(3);
   const Node a = node_on(runners, test::real_root("a"));
   Node b = node_on(runners, test::real_joining(a, "b"));
@@ -255,7 +258,8 @@ TEST_CASE("a callback of one node may end another on the same context") {
   CHECK(left.get().empty());
 }
 
-TEST_CASE("a node that ends on top of its own waiting callback ends when that has gone on") {
+TEST_CASE("a node that ends on top of its own waiting callback ends when that has gone on",
+          "[threads]") {
   for (const bool is_short : {false, true}) {
     Runners runners(1);
     auto a = std::make_shared<Node>(node_on(runners, test::real_root("a")));
@@ -282,7 +286,8 @@ TEST_CASE("a node that ends on top of its own waiting callback ends when that ha
   }
 }
 
-TEST_CASE("what other tasks of the context throw comes out of a wait, and waits go on") {
+TEST_CASE("what other tasks of the context throw comes out of a wait, and waits go on",
+          "[threads]") {
   Runners runners(1);
   const Node a = node_on(runners, test::real_root("a"));
   const Node b(test::real_joining(a, "b"));
@@ -304,7 +309,8 @@ TEST_CASE("what other tasks of the context throw comes out of a wait, and waits 
   CHECK(b.call<int()>("a", "wait").get() == 300);
 }
 
-TEST_CASE("an embedded node is not shut down by its own handler, and may be by a callback") {
+TEST_CASE("an embedded node is not shut down by its own handler, and may be by a callback",
+          "[threads]") {
   Runners runners(2);
   Node a = node_on(runners, test::real_root("a"));
   const Node b(test::real_joining(a, "b"));

@@ -32,7 +32,8 @@ NodeOptions without_pings(NodeOptions options) {
   return options;
 }
 
-TEST_CASE("what runs on top of a waiting handler sends for itself, and has no part in its call") {
+TEST_CASE("what runs on top of a waiting handler sends for itself, and has no part in its call",
+          "[threads]") {
   Runners runners(1);
   const Node a = node_on(runners, without_pings(test::real_root("a")));
   const Node b(without_pings(test::real_joining(a, "b")));
@@ -58,7 +59,7 @@ TEST_CASE("what runs on top of a waiting handler sends for itself, and has no pa
   CHECK_FALSE(in_a_call);
 }
 
-TEST_CASE("so does a time-out's callback, on a node with threads of its own") {
+TEST_CASE("so does a time-out's callback, on a node with threads of its own", "[threads]") {
   std::vector<Promise<void>> never;
   const Node a(without_pings(test::real_root("a")));
   const Node b(without_pings(test::real_joining(a, "b")));
@@ -88,7 +89,7 @@ TEST_CASE("so does a time-out's callback, on a node with threads of its own") {
   CHECK(b.call<int()>("a", "wait").get() == 3);
 }
 
-TEST_CASE("a burst of calls whose handlers wait is answered, however many") {
+TEST_CASE("a burst of calls whose handlers wait is answered, however many", "[threads]") {
   constexpr std::size_t kCalls = 600;
   Runners runners(GENERATE(1, 3));
   const Node a = node_on(runners, test::real_root("a"));
@@ -127,7 +128,7 @@ TEST_CASE("a burst of calls whose handlers wait is answered, however many") {
   CHECK(sum == kCalls);
 }
 
-TEST_CASE("a callback of one node may wait by another's loop, which asks back") {
+TEST_CASE("a callback of one node may wait by another's loop, which asks back", "[threads]") {
   Runners runners(2);
   std::vector<Promise<void>> never;
   const Node a = node_on(runners, test::real_root("a"));
@@ -158,7 +159,7 @@ TEST_CASE("a callback of one node may wait by another's loop, which asks back") 
   }
 }
 
-TEST_CASE("what other tasks of the context throw does not keep a node from ending") {
+TEST_CASE("what other tasks of the context throw does not keep a node from ending", "[threads]") {
   Runners runners(1);
   std::vector<Promise<int>> never;
   std::optional<Node> a(node_on(runners, test::real_root("a")));
@@ -186,7 +187,7 @@ TEST_CASE("what other tasks of the context throw does not keep a node from endin
   CHECK(runners.thrown == 1);
 }
 
-TEST_CASE("nor from waiting for a handler on another thread of the context") {
+TEST_CASE("nor from waiting for a handler on another thread of the context", "[threads]") {
   Runners runners(2);
   Node a = node_on(runners, test::real_root("a"));
   const Node b(test::real_joining(a, "b"));
@@ -209,7 +210,8 @@ TEST_CASE("nor from waiting for a handler on another thread of the context") {
   ended.wait();
 }
 
-TEST_CASE("a callback of one node may end another, of whose callbacks one waits for the first") {
+TEST_CASE("a callback of one node may end another, of whose callbacks one waits for the first",
+          "[threads]") {
   Runners runners(1);
   const bool is_embedded = GENERATE(true, false);
   const Node a = is_embedded ? node_on(runners, test::real_root("a")) : Node(test::real_root("a"));
@@ -228,7 +230,7 @@ TEST_CASE("a callback of one node may end another, of whose callbacks one waits 
   CHECK(sum == 7);
 }
 
-TEST_CASE("what runs on top of a waiting handler does not shut its node down") {
+TEST_CASE("what runs on top of a waiting handler does not shut its node down", "[threads]") {
   Runners runners(1);
   Node a = node_on(runners, test::real_root("a"));
   const Node b(test::real_joining(a, "b"));

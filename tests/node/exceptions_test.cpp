@@ -96,7 +96,8 @@ TEST_CASE("a log sink that throws disturbs nothing") {
   a.shutdown(1s);
 }
 
-TEST_CASE("a continuation that throws on the workers fails its future, and the worker lives on") {
+TEST_CASE("a continuation that throws on the workers fails its future, and the worker lives on",
+          "[threads]") {
   const Node a(test::real_root("a", 1));
   const Thrower thrower;
   a.expose("add", [](int x, int y) { return x + y; });

@@ -51,7 +51,8 @@ using test::RealPair;
 
 std::shared_ptr<AsyncMutex> new_mutex() { return std::make_shared<AsyncMutex>(); }
 
-TEST_CASE("of all that share a lock, on workers and where they are read, never two run at once") {
+TEST_CASE("of all that share a lock, on workers and where they are read, never two run at once",
+          "[threads]") {
   constexpr int kCalls = 300;
   RealPair pair(4);
   const auto mutex = new_mutex();
@@ -99,7 +100,8 @@ TEST_CASE("of all that share a lock, on workers and where they are read, never t
   CHECK(later == 3 * kCalls);
 }
 
-TEST_CASE("four workers run the calls that share a lock in their order, and others meanwhile") {
+TEST_CASE("four workers run the calls that share a lock in their order, and others meanwhile",
+          "[threads]") {
   RealPair pair(4);
   const auto mutex = new_mutex();
   std::vector<int> order;
@@ -120,7 +122,8 @@ TEST_CASE("four workers run the calls that share a lock in their order, and othe
   CHECK(std::is_sorted(order.begin(), order.end()));
 }
 
-TEST_CASE("a short handler runs where messages are read, also when it had to wait for the lock") {
+TEST_CASE("a short handler runs where messages are read, also when it had to wait for the lock",
+          "[threads]") {
   RealPair pair(1);
   const auto mutex = new_mutex();
   std::atomic<bool> on_reading_thread{false};
@@ -145,7 +148,8 @@ TEST_CASE("a short handler runs where messages are read, also when it had to wai
   CHECK(on_reading_thread);
 }
 
-TEST_CASE("nodes with threads end while calls wait for a lock that nobody gives back") {
+TEST_CASE("nodes with threads end while calls wait for a lock that nobody gives back",
+          "[threads]") {
   for (int round = 0; round < 10; ++round) {
     const auto mutex = new_mutex();
     const AsyncMutex::Guard guard = mutex->lock().get();
@@ -163,7 +167,7 @@ TEST_CASE("nodes with threads end while calls wait for a lock that nobody gives 
   }
 }
 
-TEST_CASE("nodes with threads end while calls that share a lock run and wait") {
+TEST_CASE("nodes with threads end while calls that share a lock run and wait", "[threads]") {
   for (int round = 0; round < 10; ++round) {
     const auto mutex = new_mutex();
     Model model;
@@ -183,7 +187,8 @@ TEST_CASE("nodes with threads end while calls that share a lock run and wait") {
   }
 }
 
-TEST_CASE("a lock is shared by nodes of one process, one of them on a program's context") {
+TEST_CASE("a lock is shared by nodes of one process, one of them on a program's context",
+          "[threads]") {
   test::Runners runners(3);
   const auto mutex = new_mutex();
   Model model;

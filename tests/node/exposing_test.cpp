@@ -224,7 +224,7 @@ TEST_CASE("no call waits for a function of a node that has exposed everything") 
   CHECK(world.loop->now() == now);
 }
 
-TEST_CASE("a call that meets expose() and ready() finds its function") {
+TEST_CASE("a call that meets expose() and ready() finds its function", "[threads]") {
   for (int round = 0; round < 30; ++round) {
     const Node caller(test::real_root("a", 1));
     NodeOptions options = test::real_joining(caller, "b", 1);

@@ -46,7 +46,7 @@ TEST_CASE("a node that finds no descriptors left says whose limit it is, and wha
                                        Catch::Contains("ulimit -n"));
 }
 
-TEST_CASE("a call that finds no descriptor for its connection says so") {
+TEST_CASE("a call that finds no descriptor for its connection says so", "[threads]") {
   NodeOptions options = test::real_root("root", 1);
   options.liveness.dead_after = 1s;
   options.liveness.ping_after = 100ms;

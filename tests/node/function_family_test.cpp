@@ -123,7 +123,7 @@ TEST_CASE("calls go on when a family forgets their signature between them", "[fu
   }
 }
 
-TEST_CASE("a family's signatures may be asked for on many threads", "[function_family]") {
+TEST_CASE("a family's signatures may be asked for on many threads", "[threads][function_family]") {
   const auto twice = std::make_shared<Twice>(1);
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {

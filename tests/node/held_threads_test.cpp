@@ -5,6 +5,7 @@
 
 #include "node/announced_calls.hpp"
 #include "node/real_nodes.hpp"
+#include "sanitizers.hpp"
 
 // Held calls over real sockets, with threads.
 
@@ -76,10 +77,11 @@ struct ToOneSlot {
   }
 };
 
-TEST_CASE("threads of several nodes send large calls into one slot, over real sockets") {
+TEST_CASE("threads of several nodes send large calls into one slot, over real sockets",
+          "[threads]") {
   constexpr std::size_t kSize = std::size_t{20} << 20;  // more than is on its way, and set aside
   constexpr int kNodes = 3;
-  constexpr int kCalls = 4;
+  constexpr int kCalls = BATCHRPC_TEST_TSAN ? 2 : 4;
   for (const test::Sockets transport : {test::Sockets::all, test::Sockets::unix_only}) {
     test::RealPair pair(2, transport);
     const ToOneSlot function{std::make_shared<OneSlot>(kSize)};
@@ -116,7 +118,8 @@ TEST_CASE("threads of several nodes send large calls into one slot, over real so
   }
 }
 
-TEST_CASE("gates are opened by many threads while calls come, time out and are cut off") {
+TEST_CASE("gates are opened by many threads while calls come, time out and are cut off",
+          "[threads]") {
   test::RealPair pair(2);
   struct Gates {
     std::mutex mutex;

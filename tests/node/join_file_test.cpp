@@ -46,7 +46,7 @@ TEST_CASE("a join file is for its user alone, and writing it follows no link of 
   CHECK(std::filesystem::status(path).permissions() == (Perms::owner_read | Perms::owner_write));
 }
 
-TEST_CASE("nodes find each other through a file") {
+TEST_CASE("nodes find each other through a file", "[threads]") {
   const test::TemporaryFolder made;
   const std::filesystem::path& folder = made.path();
   NodeOptions options;
@@ -62,7 +62,7 @@ TEST_CASE("nodes find each other through a file") {
   CHECK(other.call<int(int)>("root", "twice", 4).get() == 8);
 }
 
-TEST_CASE("a join file of a run that is over does not stop the next") {
+TEST_CASE("a join file of a run that is over does not stop the next", "[threads]") {
   const test::TemporaryFolder made;
   const std::filesystem::path& folder = made.path();
   const std::string path = (folder / "join").string();
@@ -83,7 +83,7 @@ TEST_CASE("a join file of a run that is over does not stop the next") {
   CHECK(std::move(early).get().name() == "other");
 }
 
-TEST_CASE("a second root does not take the join file of one that still runs") {
+TEST_CASE("a second root does not take the join file of one that still runs", "[threads]") {
   const test::TemporaryFolder made;
   const std::filesystem::path& folder = made.path();
   NodeOptions options;
@@ -101,7 +101,7 @@ TEST_CASE("a second root does not take the join file of one that still runs") {
   CHECK(read_join_file((folder / "join").string()) == next.address());
 }
 
-TEST_CASE("a file with other contents is no root yet, and is named when none comes") {
+TEST_CASE("a file with other contents is no root yet, and is named when none comes", "[threads]") {
   const test::TemporaryFolder made;
   const std::filesystem::path& folder = made.path();
   const std::string path = (folder / "join").string();

@@ -40,7 +40,7 @@ int connections_to(const std::string& address) {
   return count;
 }
 
-TEST_CASE("nodes of one host talk through a Unix socket by themselves") {
+TEST_CASE("nodes of one host talk through a Unix socket by themselves", "[threads]") {
   const Node root(test::real_root("root"));
   const Node a(test::real_joining(root, "a"));
   const Node b(test::real_joining(root, "b"));
@@ -55,7 +55,7 @@ TEST_CASE("nodes of one host talk through a Unix socket by themselves") {
   CHECK(connections_to(addresses[0]) == 1);
 }
 
-TEST_CASE("the root and who has joined it by TCP talk through a Unix socket") {
+TEST_CASE("the root and who has joined it by TCP talk through a Unix socket", "[threads]") {
   const test::RealPair pair(1);
   REQUIRE(addresses_of(pair.b, "a").at(0).starts_with("unix-abstract:"));
   pair.a.expose<&listening::add>();
@@ -66,7 +66,8 @@ TEST_CASE("the root and who has joined it by TCP talk through a Unix socket") {
   CHECK(connections_to(addresses_of(pair.b, "a").at(0)) == 1);
 }
 
-TEST_CASE("a peer that has joined by one socket and talks through another is called at once") {
+TEST_CASE("a peer that has joined by one socket and talks through another is called at once",
+          "[threads]") {
   const Node root(test::real_root("root"));
   for (int i = 0; i < 20; ++i) {
     const std::string name = "peer" + std::to_string(i);
@@ -80,7 +81,7 @@ TEST_CASE("a peer that has joined by one socket and talks through another is cal
   }
 }
 
-TEST_CASE("where TCP is chosen, there is no Unix socket") {
+TEST_CASE("where TCP is chosen, there is no Unix socket", "[threads]") {
   const test::RealPair pair(1, test::Sockets::tcp);
   for (const auto& addresses : {addresses_of(pair.a, "b"), addresses_of(pair.b, "a")}) {
     REQUIRE(addresses.size() == 1);
@@ -88,13 +89,13 @@ TEST_CASE("where TCP is chosen, there is no Unix socket") {
   }
 }
 
-TEST_CASE("a node listens on loopback, if it is not told otherwise") {
+TEST_CASE("a node listens on loopback, if it is not told otherwise", "[threads]") {
   const test::RealPair pair(1);
   CHECK(pair.a.address().starts_with("tcp://127.0.0.1:"));
   CHECK(pair.b.address().starts_with("tcp://127.0.0.1:"));
 }
 
-TEST_CASE("a node listens where NodeOptions::listen says, and is called there") {
+TEST_CASE("a node listens where NodeOptions::listen says, and is called there", "[threads]") {
   NodeOptions options = test::real_root("root");
   options.transports = test::transports_of(test::Sockets::tcp);
   options.listen = "tcp://127.0.0.2:0";

@@ -22,7 +22,8 @@ namespace metrics_threads_test {
 using test::outcome;
 using test::RealPair;
 
-TEST_CASE("metrics are taken while threads call, and each call is counted once on both sides") {
+TEST_CASE("metrics are taken while threads call, and each call is counted once on both sides",
+          "[threads]") {
   constexpr int kThreads = 3;
   constexpr int kCalls = 500;
   RealPair pair(3);

@@ -31,7 +31,8 @@ int act(int number) {
 namespace batchrpc {
 namespace nested_stack_test {
 
-TEST_CASE("handlers with large frames that wait are not nested beyond half of the stack") {
+TEST_CASE("handlers with large frames that wait are not nested beyond half of the stack",
+          "[threads]") {
   const test::RealPair pair(2);
   nested_stack::server = &pair.a;
   pair.a.expose<&nested_stack::act>();
@@ -57,7 +58,7 @@ bool is_used_after(std::size_t bytes) {
   return is_used_at(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)), bytes);
 }
 
-TEST_CASE("a thread knows when half of its stack is used") {
+TEST_CASE("a thread knows when half of its stack is used", "[threads]") {
   std::thread([] {
     CHECK_FALSE(is_half_of_stack_used());
     CHECK_FALSE(is_used_after(std::size_t{64} * 1024));

@@ -40,7 +40,7 @@ std::string refusal(const std::function<void(NodeOptions&)>& change) {
   return "nothing was refused";
 }
 
-TEST_CASE("every option out of its range is refused by its name") {
+TEST_CASE("every option out of its range is refused by its name", "[threads]") {
   const std::pair<const char*, std::function<void(NodeOptions&)>> cases[] = {
       {"NodeOptions::rank", [](auto& o) { o.rank = -2; }},
       {"NodeOptions::rank", [](auto& o) { o.rank = 1 << 20; }},
@@ -83,14 +83,14 @@ TEST_CASE("every option out of its range is refused by its name") {
   }
 }
 
-TEST_CASE("the message of an option out of range says the range and what was given") {
+TEST_CASE("the message of an option out of range says the range and what was given", "[threads]") {
   CHECK(refusal([](auto& o) { o.num_worker_threads = 5000; }) ==
         "NodeOptions::num_worker_threads must be from 1 to 1024, but is 5000");
   CHECK_THAT(refusal([](auto& o) { o.rank = 7, o.world_size = 4; }),
              Catch::Contains("is 7, but world_size is 4 and the largest rank 3"));
 }
 
-TEST_CASE("an address that is none is refused with an example of what is right") {
+TEST_CASE("an address that is none is refused with an example of what is right", "[threads]") {
   for (const char* address : {"nonsense", "tcp://", "tcp://host", "tcp://host:99999", "http://x:1",
                               "unix://", "inproc://", "tcp://[::1:80"}) {
     const std::string message = refusal([address](auto& o) { o.join = address; });
@@ -101,7 +101,8 @@ TEST_CASE("an address that is none is refused with an example of what is right")
   }
 }
 
-TEST_CASE("an inproc:// address without a network is refused, which says what is missing") {
+TEST_CASE("an inproc:// address without a network is refused, which says what is missing",
+          "[threads]") {
   const std::string message = refusal([](auto& o) { o.join = "inproc://world"; });
   CHECK_THAT(message, Catch::Contains("NodeOptions::join") &&
                           Catch::Contains("NodeOptions::transports") &&
@@ -112,13 +113,14 @@ TEST_CASE("an inproc:// address without a network is refused, which says what is
         }) == "nothing was refused");
 }
 
-TEST_CASE("a scheme that the node has no transport for is refused with all that it has") {
+TEST_CASE("a scheme that the node has no transport for is refused with all that it has",
+          "[threads]") {
   const std::string message = refusal([](auto& o) { o.join = "http://x:1"; });
   CHECK_THAT(message, Catch::Contains("tcp://host:port") && Catch::Contains("unix:///path") &&
                           Catch::Contains("file:///path") && Catch::Contains("env://"));
 }
 
-TEST_CASE("an io_context and a loop exclude each other") {
+TEST_CASE("an io_context and a loop exclude each other", "[threads]") {
   asio::io_context context;
   CHECK_THAT(refusal([&context](auto& o) {
                o.io_context = &context;

@@ -295,7 +295,7 @@ TEST_CASE("what a burst has left behind is given back") {
   CHECK(f.sink.pieces().size() == 1);
 }
 
-TEST_CASE("many threads append and flush, and every frame is written once and whole") {
+TEST_CASE("many threads append and flush, and every frame is written once and whole", "[threads]") {
   Fixture f;
   f.queue.open();
   constexpr int kThreads = 4;

@@ -100,7 +100,7 @@ TEST_CASE("a node that has ended keeps no memory, and payloads live on") {
   CHECK(weak.expired());
 }
 
-TEST_CASE("payloads are let go of on any thread while others come in") {
+TEST_CASE("payloads are let go of on any thread while others come in", "[threads]") {
   const auto memory = std::make_shared<PayloadMemory>();
   std::atomic<bool> shared{false};
   std::vector<std::thread> threads;

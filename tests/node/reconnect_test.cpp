@@ -293,8 +293,7 @@ TEST_CASE(
 
 TEST_CASE(
     "promise 2: the first try is at once, the second within a second, the others after pauses that "
-    "grow to 10 s",
-    "[single-threaded]") {
+    "grow to 10 s") {
   std::vector<double> first_pauses;
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     const VirtualWorld world;

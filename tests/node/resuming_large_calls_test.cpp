@@ -15,8 +15,7 @@ namespace resuming_large_calls_test {
 
 using namespace std::chrono_literals;
 
-TEST_CASE("large calls that wait to be asked for go on after their connection has broken",
-          "[single-threaded]") {
+TEST_CASE("large calls that wait to be asked for go on after their connection has broken") {
   constexpr std::size_t kMiB = std::size_t{1} << 20;
   for (int at = 1; at <= 60; ++at) {
     test::VirtualWorld world(static_cast<std::uint64_t>(at));

@@ -257,7 +257,8 @@ TEST_CASE("promise 1: retry: a peer that ends in good order and is started again
   CHECK(call.value().get() == 7);
 }
 
-TEST_CASE("promise 1: retry: threads that call over sockets, and an end in between, lose no call") {
+TEST_CASE("promise 1: retry: threads that call over sockets, and an end in between, lose no call",
+          "[threads]") {
   constexpr int kCalls = 400;
   test::RealPair pair(2);
   std::atomic<int> ran{0};

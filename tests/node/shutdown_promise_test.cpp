@@ -219,7 +219,7 @@ struct Serving {
   Node node;
 };
 
-TEST_CASE("promise 8: over real sockets, nodes start and end with calls under way") {
+TEST_CASE("promise 8: over real sockets, nodes start and end with calls under way", "[threads]") {
   std::mt19937_64 random(8);
   std::atomic<int> completed{0};
   int begun = 0;

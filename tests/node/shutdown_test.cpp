@@ -108,7 +108,7 @@ TEST_CASE("a shutdown waits for the calls of others that are being answered") {
   CHECK(answer.get() == 5);
 }
 
-TEST_CASE("a shutdown waits for what peers have sent that are gone meanwhile") {
+TEST_CASE("a shutdown waits for what peers have sent that are gone meanwhile", "[threads]") {
   RealPair pair(1);
   std::atomic<int> ran{0};
   pair.a.expose("slow", [&ran] {

@@ -24,7 +24,7 @@ namespace endings {
 int add(int a, int b) { return a + b; }
 }  // namespace endings
 
-TEST_CASE("200 nodes are started and ended, one after another") {
+TEST_CASE("200 nodes are started and ended, one after another", "[threads]") {
   for (int i = 0; i < 200; ++i) {
     const Node root(test::real_root("root", 1));
     root.expose<&endings::add>();
@@ -33,7 +33,7 @@ TEST_CASE("200 nodes are started and ended, one after another") {
   }
 }
 
-TEST_CASE("a node ends while four threads call and wait, and none of them hangs") {
+TEST_CASE("a node ends while four threads call and wait, and none of them hangs", "[threads]") {
   for (int round = 0; round < 5; ++round) {
     RealPair pair(2);
     pair.b.expose<&endings::add>();
@@ -67,7 +67,7 @@ TEST_CASE("a node ends while four threads call and wait, and none of them hangs"
   }
 }
 
-TEST_CASE("the callee ends while four threads call it, and none of them hangs") {
+TEST_CASE("the callee ends while four threads call it, and none of them hangs", "[threads]") {
   for (int round = 0; round < 5; ++round) {
     RealPair pair(2);
     pair.b.expose<&endings::add>();
@@ -92,7 +92,8 @@ TEST_CASE("the callee ends while four threads call it, and none of them hangs") 
   }
 }
 
-TEST_CASE("a node with threads may be dropped in a callback and in a handler of its own") {
+TEST_CASE("a node with threads may be dropped in a callback and in a handler of its own",
+          "[threads]") {
   const Node root(test::real_root("root", 1));
   root.expose<&endings::add>();
   for (int i = 0; i < 20; ++i) {
@@ -121,7 +122,7 @@ TEST_CASE("a node with threads may be dropped in a callback and in a handler of 
   }
 }
 
-TEST_CASE("a handler that waits for ever does not hold up the end of its node") {
+TEST_CASE("a handler that waits for ever does not hold up the end of its node", "[threads]") {
   RealPair pair(1);
   std::latch waiting(1);
   pair.b.expose("waits", [&] { return pair.b.call<int()>("a", "never").get(); });
@@ -138,7 +139,7 @@ TEST_CASE("a handler that waits for ever does not hold up the end of its node") 
   CHECK_FALSE(outcome(std::move(answer)));
 }
 
-TEST_CASE("a handler that shuts its own node down is told at once that it cannot") {
+TEST_CASE("a handler that shuts its own node down is told at once that it cannot", "[threads]") {
   RealPair pair(1);
   const auto ends_itself = [&] { return pair.b.shutdown(10s).size(); };
   pair.b.expose("on a worker", ends_itself);
@@ -163,7 +164,7 @@ TEST_CASE("a handler that shuts its own node down is told at once that it cannot
   CHECK(pair.b.shutdown(1s).empty());
 }
 
-TEST_CASE("a callback shuts its own node down, on the thread that reads") {
+TEST_CASE("a callback shuts its own node down, on the thread that reads", "[threads]") {
   RealPair pair(1);
   pair.b.expose<&endings::add>();
   std::promise<std::vector<std::string>> left;
@@ -171,7 +172,8 @@ TEST_CASE("a callback shuts its own node down, on the thread that reads") {
   CHECK(left.get_future().get().empty());
 }
 
-TEST_CASE("a handler that is stuck in its own code does not hold up the end of its node") {
+TEST_CASE("a handler that is stuck in its own code does not hold up the end of its node",
+          "[threads]") {
   auto stuck = std::make_shared<std::latch>(1);
   auto release = std::make_shared<std::latch>(1);
   auto over = std::make_shared<std::latch>(1);

@@ -161,7 +161,8 @@ TEST_CASE("a node that has joined meanwhile is waited for, too") {
   CHECK(when_all(std::move(over)).get() == std::vector<std::string>(4));
 }
 
-TEST_CASE("shutdown_together is not called while another call of it waits, nor by a handler") {
+TEST_CASE("shutdown_together is not called while another call of it waits, nor by a handler",
+          "[threads]") {
   RealPair pair;
   const Future<std::string> over = done(pair.a);
   CHECK_THROWS_AS(done(pair.a), InvalidArgument);
@@ -222,7 +223,7 @@ TEST_CASE("nodes of random programs end when all their notifications have run, a
   });
 }
 
-TEST_CASE("nodes that shut down together over links that break all end well") {
+TEST_CASE("nodes that shut down together over links that break all end well", "[threads]") {
   for_each_seed(1, 50, [](std::uint64_t seed) {
     SimulatedWorld world(seed);
     world.network().set_link({.latency = 5ms, .jitter = 3ms, .break_every = 10'000});
@@ -246,7 +247,7 @@ TEST_CASE("nodes that shut down together over links that break all end well") {
   });
 }
 
-TEST_CASE("a worker that only serves calls exposes them and ends with its group") {
+TEST_CASE("a worker that only serves calls exposes them and ends with its group", "[threads]") {
   Node root(real_root("root", 2));
   std::atomic<int> served{0};
   std::vector<std::string> left;  // by the worker

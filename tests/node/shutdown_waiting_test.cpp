@@ -17,7 +17,8 @@ using namespace std::chrono_literals;
 using test::may_have_run;
 using test::outcome;
 
-TEST_CASE("promise 8: calls that wait for a worker when their node ends never run, and say so") {
+TEST_CASE("promise 8: calls that wait for a worker when their node ends never run, and say so",
+          "[threads]") {
   struct Shared {  // with a handler that outlives its node
     std::promise<void> release;
     std::shared_future<void> released = release.get_future().share();

@@ -20,7 +20,7 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-TEST_CASE("programs that block call each other, each on its own thread") {
+TEST_CASE("programs that block call each other, each on its own thread", "[threads]") {
   SimulatedWorld world;
   std::thread::id server_thread;
   world.spawn("server", [&] {
@@ -45,7 +45,8 @@ TEST_CASE("programs that block call each other, each on its own thread") {
   CHECK(sum == 5050);
 }
 
-TEST_CASE("exactly one program runs at a time, and a pause of each takes no more than its time") {
+TEST_CASE("exactly one program runs at a time, and a pause of each takes no more than its time",
+          "[threads]") {
   SimulatedWorld world;
   std::atomic<int> running{0};
   int steps = 0;  // by all, without a lock
@@ -65,7 +66,7 @@ TEST_CASE("exactly one program runs at a time, and a pause of each takes no more
   CHECK(world.time() < seconds(51));
 }
 
-TEST_CASE("the order of programs that can go on comes from the seed") {
+TEST_CASE("the order of programs that can go on comes from the seed", "[threads]") {
   const auto order = [](std::uint64_t seed) {
     SimulatedWorld world(seed);
     std::string ran;
@@ -88,7 +89,7 @@ TEST_CASE("the order of programs that can go on comes from the seed") {
   CHECK(order(1) != order(2));
 }
 
-TEST_CASE("one program may wait for what another one does") {
+TEST_CASE("one program may wait for what another one does", "[threads]") {
   SimulatedWorld world;
   Promise<int> promise;
   Future<int> future = promise.get_future();
@@ -103,7 +104,7 @@ TEST_CASE("one program may wait for what another one does") {
   CHECK(world.time() >= minutes(5));
 }
 
-TEST_CASE("a program's wait with a deadline ends in virtual time") {
+TEST_CASE("a program's wait with a deadline ends in virtual time", "[threads]") {
   SimulatedWorld world;
   world.spawn("one", [&] {
     Promise<int> promise;
@@ -115,7 +116,8 @@ TEST_CASE("a program's wait with a deadline ends in virtual time") {
   world.run();
 }
 
-TEST_CASE("what a program throws comes out of the run, and the others end with the world") {
+TEST_CASE("what a program throws comes out of the run, and the others end with the world",
+          "[threads]") {
   bool unwound = false;
   bool swallowed = false;
   {
@@ -152,7 +154,7 @@ TEST_CASE("what a program throws comes out of the run, and the others end with t
   CHECK(swallowed);
 }
 
-TEST_CASE("a run whose programs wait for ever says which") {
+TEST_CASE("a run whose programs wait for ever says which", "[threads]") {
   SimulatedWorld world;
   Promise<int> never;
   world.spawn("stuck", [&] { never.get_future().wait(); });
@@ -165,7 +167,8 @@ TEST_CASE("a run whose programs wait for ever says which") {
   }
 }
 
-TEST_CASE("a program of a paused host does not run, one of a killed host never again") {
+TEST_CASE("a program of a paused host does not run, one of a killed host never again",
+          "[threads]") {
   SimulatedWorld world;
   int steps = 0;
   int lives = 0;
@@ -198,7 +201,7 @@ TEST_CASE("a program of a paused host does not run, one of a killed host never a
   CHECK(lives == 2);
 }
 
-TEST_CASE("a program that is killed while its node shuts down ends with the world") {
+TEST_CASE("a program that is killed while its node shuts down ends with the world", "[threads]") {
   bool ended = false;
   {
     SimulatedWorld world;
@@ -223,7 +226,7 @@ TEST_CASE("a program that is killed while its node shuts down ends with the worl
   CHECK(ended);
 }
 
-TEST_CASE("a program does not drive the loop itself") {
+TEST_CASE("a program does not drive the loop itself", "[threads]") {
   SimulatedWorld world;
   world.spawn("host", [&] {
     CHECK_FALSE(world.loop()->is_driving());
@@ -234,7 +237,7 @@ TEST_CASE("a program does not drive the loop itself") {
   world.run();
 }
 
-TEST_CASE("programs that block repeat a trace by their seed") {
+TEST_CASE("programs that block repeat a trace by their seed", "[threads]") {
   const auto run = [](std::uint64_t seed) {
     std::ostringstream trace;
     SimulatedWorld world(seed);

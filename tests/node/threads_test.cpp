@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 using test::outcome;
 using test::RealPair;
 
-TEST_CASE("nodes that poll before they sleep call each other") {
+TEST_CASE("nodes that poll before they sleep call each other", "[threads]") {
   NodeOptions options = test::real_root();
   options.busy_poll = 50us;
   const Node a(options);
@@ -32,7 +32,7 @@ TEST_CASE("nodes that poll before they sleep call each other") {
     CHECK(a.call<&threads::add>("b", i, 1).get() == i + 1);
 }
 
-TEST_CASE("nodes call each other over each kind of socket") {
+TEST_CASE("nodes call each other over each kind of socket", "[threads]") {
   for (const auto choice : {test::Sockets::all, test::Sockets::tcp, test::Sockets::unix_only}) {
     RealPair pair(2, choice);
     pair.a.expose<&threads::add>();
@@ -49,7 +49,8 @@ TEST_CASE("nodes call each other over each kind of socket") {
   }
 }
 
-TEST_CASE("promise 3: a call whose time is over far down ends as TimedOut, by real clocks too") {
+TEST_CASE("promise 3: a call whose time is over far down ends as TimedOut, by real clocks too",
+          "[threads]") {
   const RealPair pair;
   const auto hop = [&](const Node& node, const char* other, int depth) -> Future<int> {
     if (depth == 0) {
@@ -68,7 +69,8 @@ TEST_CASE("promise 3: a call whose time is over far down ends as TimedOut, by re
     CHECK(outcome(std::move(call)).code() == ErrorCode::timed_out);
 }
 
-TEST_CASE("nested calls from node to node and back work 64 deep with one worker each") {
+TEST_CASE("nested calls from node to node and back work 64 deep with one worker each",
+          "[threads]") {
   RealPair pair(1);
   std::function<int(const Node&, const char*, int)> descend = [](const Node& node,
                                                                  const char* other, int depth) {
@@ -85,7 +87,7 @@ TEST_CASE("nested calls from node to node and back work 64 deep with one worker 
     CHECK(tower.get() == 16);
 }
 
-TEST_CASE("nested calls work between three nodes, and to oneself") {
+TEST_CASE("nested calls work between three nodes, and to oneself", "[threads]") {
   RealPair pair(1);
   const Node c(test::real_joining(pair.a, "c", 1));
   const auto expose = [](const Node& node, const char* next) {
@@ -103,7 +105,7 @@ TEST_CASE("nested calls work between three nodes, and to oneself") {
   CHECK(pair.a.call<int(int)>("c", "self", 60).get() == 60);
 }
 
-TEST_CASE("short handlers may call others and wait, deep as well") {
+TEST_CASE("short handlers may call others and wait, deep as well", "[threads]") {
   RealPair pair(1);
   const ExposeOptions short_handler{.short_handler = true};
   pair.a.expose(
@@ -121,7 +123,8 @@ TEST_CASE("short handlers may call others and wait, deep as well") {
   CHECK(pair.a.call<int(int)>("b", "descend", 30).get() == 30);
 }
 
-TEST_CASE("what was read behind a call whose short handler waits is handled meanwhile") {
+TEST_CASE("what was read behind a call whose short handler waits is handled meanwhile",
+          "[threads]") {
   RealPair pair(1);
   pair.b.expose<&threads::add>({.short_handler = true});
   pair.b.expose("waits",
@@ -145,7 +148,7 @@ TEST_CASE("what was read behind a call whose short handler waits is handled mean
   }
 }
 
-TEST_CASE("a hundred asynchronous calls are under way at once with one worker") {
+TEST_CASE("a hundred asynchronous calls are under way at once with one worker", "[threads]") {
   RealPair pair(1);
   std::mutex mutex;
   std::vector<Promise<int>> promises;
@@ -181,7 +184,7 @@ TEST_CASE("a hundred asynchronous calls are under way at once with one worker") 
   CHECK(sum == 100 * 10 + 100 * 11);
 }
 
-TEST_CASE("handlers run on as many workers as there are, and no more") {
+TEST_CASE("handlers run on as many workers as there are, and no more", "[threads]") {
   RealPair pair(3);
   std::atomic<int> running{0};
   std::atomic<int> most{0};
@@ -206,7 +209,8 @@ TEST_CASE("handlers run on as many workers as there are, and no more") {
   CHECK(most == 3);
 }
 
-TEST_CASE("one worker runs the calls of one peer in the order in which they were made") {
+TEST_CASE("one worker runs the calls of one peer in the order in which they were made",
+          "[threads]") {
   RealPair pair(1);
   std::vector<int> seen;
   pair.b.expose("note", [&seen](int i) { seen.push_back(i); });
@@ -217,7 +221,7 @@ TEST_CASE("one worker runs the calls of one peer in the order in which they were
   CHECK(std::is_sorted(seen.begin(), seen.end()));
 }
 
-TEST_CASE("four threads call, wait and are answered with their own results") {
+TEST_CASE("four threads call, wait and are answered with their own results", "[threads]") {
   RealPair pair(2);
   pair.b.expose<&threads::add>();
   pair.b.expose("short", threads::add, {.short_handler = true});
@@ -239,7 +243,7 @@ TEST_CASE("four threads call, wait and are answered with their own results") {
   CHECK(wrong == 0);
 }
 
-TEST_CASE("a future can be waited for on another thread than the one that called") {
+TEST_CASE("a future can be waited for on another thread than the one that called", "[threads]") {
   RealPair pair(1);
   pair.b.expose<&threads::add>();
   for (int i = 0; i < 50; ++i) {
@@ -250,7 +254,7 @@ TEST_CASE("a future can be waited for on another thread than the one that called
   }
 }
 
-TEST_CASE("replies to callbacks come without anybody waiting") {
+TEST_CASE("replies to callbacks come without anybody waiting", "[threads]") {
   RealPair pair(1);
   pair.b.expose<&threads::add>();
   std::latch all(100);
@@ -262,7 +266,7 @@ TEST_CASE("replies to callbacks come without anybody waiting") {
   all.wait();
 }
 
-TEST_CASE("a continuation can be sent to the workers") {
+TEST_CASE("a continuation can be sent to the workers", "[threads]") {
   RealPair pair(1);
   pair.b.expose<&threads::add>();
   const auto here = std::this_thread::get_id();
@@ -272,7 +276,8 @@ TEST_CASE("a continuation can be sent to the workers") {
   CHECK(where != here);
 }
 
-TEST_CASE("the answer to a ping does not wait for the end of a handler whose output gathers") {
+TEST_CASE("the answer to a ping does not wait for the end of a handler whose output gathers",
+          "[threads]") {
   NodeOptions watchful = test::real_root("a");
   watchful.liveness.ping_after = 100ms;
   const Node a(watchful);

@@ -40,7 +40,8 @@ TEST_CASE("on a single processor all windows are sent in one go") {
 }
 
 TEST_CASE(
-    "the callee has the first calls that answers lead to while the caller does the last answers") {
+    "the callee has the first calls that answers lead to while the caller does the last answers",
+    "[threads]") {
   cpu_set_t processors;
   if (::sched_getaffinity(0, sizeof processors, &processors) == 0 && CPU_COUNT(&processors) < 2) {
     WARN("left out: there is only one processor");

@@ -39,7 +39,7 @@ struct Pool {
   std::shared_ptr<WorkerPool> pool;
 };
 
-TEST_CASE("tasks run on the pool's own threads") {
+TEST_CASE("tasks run on the pool's own threads", "[threads]") {
   Pool pool(2);
   CHECK_FALSE(pool.pool->is_worker());
   CHECK(pool.run([&] { return pool.pool->is_worker(); }).get());
@@ -47,7 +47,7 @@ TEST_CASE("tasks run on the pool's own threads") {
   CHECK_FALSE(other.run([&] { return pool.pool->is_worker(); }).get());
 }
 
-TEST_CASE("one worker runs tasks in their order, several run as many at once") {
+TEST_CASE("one worker runs tasks in their order, several run as many at once", "[threads]") {
   Pool one(1);
   std::vector<int> order;
   for (int i = 0; i < 100; ++i)
@@ -65,13 +65,13 @@ TEST_CASE("one worker runs tasks in their order, several run as many at once") {
     future.get();
 }
 
-TEST_CASE("a worker that waits for a future runs the task that completes it") {
+TEST_CASE("a worker that waits for a future runs the task that completes it", "[threads]") {
   Pool pool(1);
   const int result = pool.run([&pool] { return pool.run([] { return 7; }).get(); }).get();
   CHECK(result == 7);
 }
 
-TEST_CASE("waits within waits run on one worker, 64 deep and deeper") {
+TEST_CASE("waits within waits run on one worker, 64 deep and deeper", "[threads]") {
   for (const int depth : {64, 120}) {
     Pool pool(1);
     std::function<int(int)> descend = [&](int level) -> int {
@@ -82,7 +82,7 @@ TEST_CASE("waits within waits run on one worker, 64 deep and deeper") {
   }
 }
 
-TEST_CASE("a worker that waits takes tasks that come while it sleeps") {
+TEST_CASE("a worker that waits takes tasks that come while it sleeps", "[threads]") {
   Pool pool(1);
   Promise<int> outer;
   std::latch waiting(1);
@@ -99,7 +99,8 @@ TEST_CASE("a worker that waits takes tasks that come while it sleeps") {
 
 TEST_CASE(
     "of two tasks that come at once, a sleeping waiter takes the one that the idle worker does "
-    "not") {
+    "not",
+    "[threads]") {
   Pool pool(2);
   Promise<void> outer;
   std::latch waiting(1);
@@ -121,7 +122,8 @@ TEST_CASE(
   waits.get();
 }
 
-TEST_CASE("a waiter that is called up, and ready before it looks, leaves the task to another") {
+TEST_CASE("a waiter that is called up, and ready before it looks, leaves the task to another",
+          "[threads]") {
   Pool pool(2);
   for (int round = 0; round < 200; ++round) {
     Promise<void> x;
@@ -149,7 +151,7 @@ TEST_CASE("a waiter that is called up, and ready before it looks, leaves the tas
   }
 }
 
-TEST_CASE("a wait with a deadline ends at it, whatever there is to do") {
+TEST_CASE("a wait with a deadline ends at it, whatever there is to do", "[threads]") {
   Pool pool(1);
   const bool ready = pool.run([] {
                            Promise<int> never;
@@ -160,7 +162,7 @@ TEST_CASE("a wait with a deadline ends at it, whatever there is to do") {
   CHECK_FALSE(ready);
 }
 
-TEST_CASE("a pool that stops lets running tasks finish and drops the others") {
+TEST_CASE("a pool that stops lets running tasks finish and drops the others", "[threads]") {
   auto loop = SocketLoop::start();
   auto pool = std::make_shared<WorkerPool>(1, loop);
   std::atomic<int> ran{0};
@@ -183,7 +185,7 @@ TEST_CASE("a pool that stops lets running tasks finish and drops the others") {
   CHECK(dropped.use_count() == 1);
 }
 
-TEST_CASE("tasks that post tasks, from four threads, all run") {
+TEST_CASE("tasks that post tasks, from four threads, all run", "[threads]") {
   Pool pool(3);
   std::atomic<int> count{0};
   constexpr int kEach = 500;

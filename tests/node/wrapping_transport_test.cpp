@@ -162,7 +162,7 @@ class MaskedTransport final : public Transport,
   std::uint64_t last_ = 0;
 };
 
-TEST_CASE("a transport may make a handshake, and wrap the streams of another one") {
+TEST_CASE("a transport may make a handshake, and wrap the streams of another one", "[threads]") {
   std::vector<std::shared_ptr<MaskedTransport>> made;
   NodeOptions options = test::real_root("root");
   options.transports = {[&made](const TransportContext& node) {

@@ -387,7 +387,7 @@ TEST_CASE("in the trace of any records no slices cross, and each flow leads from
   }
 }
 
-TEST_CASE("a hundred thousand calls are written", "[single-threaded]") {
+TEST_CASE("a hundred thousand calls are written") {
   SampleWorld world;
   Recording recording{.node = "w0"};
   for (int i = 0; i < 100'000; ++i)

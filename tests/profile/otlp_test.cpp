@@ -219,8 +219,7 @@ TEST_CASE(
   CHECK(spans.one("g", 3).contains("parentSpanId"));
 }
 
-TEST_CASE("lines are of a thousand spans at most, and a stream gets the same",
-          "[single-threaded]") {
+TEST_CASE("lines are of a thousand spans at most, and a stream gets the same") {
   SampleWorld world;
   Recording recording{.node = "w0"};
   for (int i = 0; i < 2500; ++i)

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "batchrpc/profile.hpp"
+#include "long_tests.hpp"
 
 // Profilers of nodes with threads of their own, over sockets.
 namespace batchrpc {
@@ -20,7 +21,7 @@ namespace profiler_threads_test {
 
 using namespace std::chrono_literals;
 
-TEST_CASE("profilers come and go while several threads call, and records are whole") {
+TEST_CASE("profilers come and go while several threads call, and records are whole", "[threads]") {
   const Node server({.name = "server", .world_size = 0, .join = "tcp://127.0.0.1:0"});
   const Node client({.name = "client", .rank = -1, .world_size = 0, .join = server.address()});
   server.expose("twice", [](int number) { return 2 * number; });
@@ -66,7 +67,8 @@ TEST_CASE("profilers come and go while several threads call, and records are who
     thread.join();
 }
 
-TEST_CASE("several threads may write to one file, which is whole whenever it is looked at") {
+TEST_CASE("several threads may write to one file, which is whole whenever it is looked at",
+          "[threads]") {
   const Node node({.name = "node", .world_size = 0, .join = "tcp://127.0.0.1:0"});
   node.expose("twice", [](int number) { return 2 * number; });
   const Profiler profiler(node);
@@ -81,7 +83,7 @@ TEST_CASE("several threads may write to one file, which is whole whenever it is 
   std::vector<std::thread> threads;
   for (int i = 0; i < 3; ++i) {
     threads.emplace_back([&] {
-      for (int round = 0; round < 50; ++round) {
+      for (int round = 0; round < test::less_if_sanitized(50); ++round) {
         try {
           profiler.export_chrome_trace(path);
           const auto trace = nlohmann::json::parse(std::ifstream(path));
@@ -100,7 +102,8 @@ TEST_CASE("several threads may write to one file, which is whole whenever it is 
   std::filesystem::remove_all(folder);
 }
 
-TEST_CASE("a trace that goes to standard output is behind what was written, and before the rest") {
+TEST_CASE("a trace that goes to standard output is behind what was written, and before the rest",
+          "[threads]") {
   const Node node({.name = "node", .world_size = 0, .join = "tcp://127.0.0.1:0"});
   const Profiler profiler(node);
   std::string path = (std::filesystem::temp_directory_path() / "batchrpc_stdout.XXXXXX").string();

@@ -188,8 +188,8 @@ TEST_CASE("records that say that two calls caused each other lose neither") {
   CHECK(count(alone) == 1);
 }
 
-TEST_CASE("records that say that each caused the next make no more levels than can be gone through",
-          "[single-threaded]") {
+TEST_CASE(
+    "records that say that each caused the next make no more levels than can be gone through") {
   constexpr std::uint64_t kCalls = 100'000;
   for (const bool outer_first : {true, false}) {
     Recording into;

@@ -78,7 +78,8 @@ struct BusyNode {
   }
 };
 
-TEST_CASE("promise 4: a cancelled method's arguments are gone though no worker is free") {
+TEST_CASE("promise 4: a cancelled method's arguments are gone though no worker is free",
+          "[threads]") {
   BusyNode w;
   const auto taker = w.a.create<Taker>("b");
   CHECK(taker.call<&Taker::one>().get() == 1);
@@ -90,7 +91,8 @@ TEST_CASE("promise 4: a cancelled method's arguments are gone though no worker i
   CHECK(w.counter_is_gone());
 }
 
-TEST_CASE("promise 8: references that wait for a worker when their node ends are given back") {
+TEST_CASE("promise 8: references that wait for a worker when their node ends are given back",
+          "[threads]") {
   BusyNode w;
   w.keep_busy();
   const bool as_notification = GENERATE(false, true);
@@ -107,7 +109,8 @@ TEST_CASE("promise 8: references that wait for a worker when their node ends are
   CHECK(w.counter_is_gone());
 }
 
-TEST_CASE("promise 8: a constructor that waits for a worker when its node ends has never run") {
+TEST_CASE("promise 8: a constructor that waits for a worker when its node ends has never run",
+          "[threads]") {
   BusyNode w;
   w.keep_busy();
   const auto taker = w.a.create<Taker>("b");

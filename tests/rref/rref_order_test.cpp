@@ -328,7 +328,7 @@ TEST_CASE("large calls of what is not exposed fail, those of the object go on") 
   CHECK(counter.call<&Counter::add>(1).get() == 6);
 }
 
-TEST_CASE("over sockets, too, methods start in the order of their calls") {
+TEST_CASE("over sockets, too, methods start in the order of their calls", "[threads]") {
   for (const auto transport : {test::Sockets::tcp, test::Sockets::unix_only}) {
     const test::RealPair pair(4, transport);
     expose_ledger(pair.a);
@@ -345,7 +345,7 @@ TEST_CASE("over sockets, too, methods start in the order of their calls") {
   }
 }
 
-TEST_CASE("over sockets, too, a large call that breaks off frees its object") {
+TEST_CASE("over sockets, too, a large call that breaks off frees its object", "[threads]") {
   const test::RealPair pair;
   expose_ledger(pair.a);
   const RRef<Ledger> ledger = pair.a.own(std::make_shared<Ledger>(Bytes::allocate(1)));

@@ -55,7 +55,7 @@ void expose_alone(const Node& node) {
   node.expose("nothing", [] {});
 }
 
-TEST_CASE("an object runs one method at a time on four workers, for four callers") {
+TEST_CASE("an object runs one method at a time on four workers, for four callers", "[threads]") {
   Alone::alive = Alone::collisions = 0;
   const RealPair pair(4);
   expose_alone(pair.b);
@@ -81,7 +81,7 @@ TEST_CASE("an object runs one method at a time on four workers, for four callers
   CHECK(all_gone(pair.b));
 }
 
-TEST_CASE("threads create, copy, send and drop handles of one node at once") {
+TEST_CASE("threads create, copy, send and drop handles of one node at once", "[threads]") {
   Alone::alive = Alone::collisions = 0;
   const RealPair pair(2);
   const Node c(test::real_joining(pair.a, "c", 2));
@@ -114,7 +114,7 @@ TEST_CASE("threads create, copy, send and drop handles of one node at once") {
   CHECK(all_gone(pair.b));
 }
 
-TEST_CASE("a node with threads ends while its objects are being called") {
+TEST_CASE("a node with threads ends while its objects are being called", "[threads]") {
   Alone::alive = Alone::collisions = 0;
   for (int round = 0; round < 20; ++round) {
     RealPair pair(2);

@@ -159,8 +159,7 @@ TEST_CASE("one call may be larger than all that a peer may have here, if little 
   CHECK(greedy.refused() == 1);
 }
 
-TEST_CASE("calls that wait or run count until they are answered, those without a reply too",
-          "[single-threaded]") {
+TEST_CASE("calls that wait or run count until they are answered, those without a reply too") {
   const bool wants_reply = GENERATE(true, false);
   Greedy greedy;
   const std::uint16_t flags = wants_reply ? std::uint16_t{0} : wire::kNoReply;
@@ -215,8 +214,7 @@ TEST_CASE("a refusal says what the peer takes here, and the limit") {
   CHECK_FALSE(body.may_have_run);
 }
 
-TEST_CASE("calls of functions that are not there take no more than others while they wait",
-          "[single-threaded]") {
+TEST_CASE("calls of functions that are not there take no more than others while they wait") {
   Greedy greedy(60s);
   greedy.peer.send(define(2, "nothing", std::string(60'000, 'i')));
   const std::size_t before = test::allocated_bytes();

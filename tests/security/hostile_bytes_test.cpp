@@ -150,7 +150,8 @@ class Mutator {
   std::mt19937_64 random_;
 };
 
-TEST_CASE("random and mutated frames on a listening port do no harm, each of them parsed") {
+TEST_CASE("random and mutated frames on a listening port do no harm, each of them parsed",
+          "[threads]") {
   NodeOptions options = test::real_root("root", 2);
   options.join = "tcp://127.0.0.1:0";
   options.security.insecure = true;  // so that the frames are parsed

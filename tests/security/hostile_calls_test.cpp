@@ -197,8 +197,7 @@ void a_new_node_joins_and_calls(const test::VirtualWorld& world) {
             .get() == "a1?");
 }
 
-TEST_CASE("calls with any arguments, of the library's functions too, leave a node as it is",
-          "[single-threaded]") {
+TEST_CASE("calls with any arguments, of the library's functions too, leave a node as it is") {
   const test::VirtualWorld world;
   const Node node = make_node(world);
   a_new_node_joins_and_calls(world);

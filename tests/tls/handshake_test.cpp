@@ -86,7 +86,7 @@ MakeSecurity in_plain_text() {
   return [](const std::shared_ptr<Loop>&) { return nullptr; };
 }
 
-TEST_CASE("a token lets its holders connect, and proves so") {
+TEST_CASE("a token lets its holders connect, and proves so", "[threads]") {
   Lines lines;
   const Fabric fabric = tls_fabric(by_token('a', lines), by_token('a', lines));
   Accepting accepting(fabric);
@@ -98,7 +98,7 @@ TEST_CASE("a token lets its holders connect, and proves so") {
   CHECK(lines.all().empty());
 }
 
-TEST_CASE("another token, and that of another job, are refused on both sides") {
+TEST_CASE("another token, and that of another job, are refused on both sides", "[threads]") {
   for (const bool is_other_job : {false, true}) {
     Lines server;
     Lines client;
@@ -111,7 +111,8 @@ TEST_CASE("another token, and that of another job, are refused on both sides") {
   }
 }
 
-TEST_CASE("a peer with a certificate is refused by one with a token, and the other way round") {
+TEST_CASE("a peer with a certificate is refused by one with a token, and the other way round",
+          "[threads]") {
   const CertificateFiles files;
   const tls::Owner owner{.name = "worker1", .job = "job"};
   for (const bool server_has_token : {true, false}) {
@@ -127,7 +128,7 @@ TEST_CASE("a peer with a certificate is refused by one with a token, and the oth
   }
 }
 
-TEST_CASE("certificates prove the names of both sides") {
+TEST_CASE("certificates prove the names of both sides", "[threads]") {
   const CertificateFiles files;
   Lines lines;
   const Fabric fabric =
@@ -143,7 +144,8 @@ TEST_CASE("certificates prove the names of both sides") {
   CHECK(lines.all().empty());
 }
 
-TEST_CASE("each kind of certificate that does not hold is refused, and the log says why") {
+TEST_CASE("each kind of certificate that does not hold is refused, and the log says why",
+          "[threads]") {
   struct Case {
     const char* what;
     std::function<SecurityOptions(const CertificateFiles&)> options;
@@ -192,7 +194,7 @@ TEST_CASE("each kind of certificate that does not hold is refused, and the log s
   }
 }
 
-TEST_CASE("a revoked certificate is refused") {
+TEST_CASE("a revoked certificate is refused", "[threads]") {
   const CertificateFiles files;
   const SecurityOptions worker = files.options("worker1");
   SecurityOptions learner = files.options("learner");
@@ -206,7 +208,7 @@ TEST_CASE("a revoked certificate is refused") {
   CHECK_THAT(tried.server_log, Catch::Contains("revoked"));
 }
 
-TEST_CASE("plain text is refused on either side") {
+TEST_CASE("plain text is refused on either side", "[threads]") {
   Lines server;
   Lines client;
   {
@@ -239,7 +241,7 @@ TEST_CASE("plain text is refused on either side") {
   }
 }
 
-TEST_CASE("a handshake that does not go on ends at the deadline") {
+TEST_CASE("a handshake that does not go on ends at the deadline", "[threads]") {
   Lines lines;
   Fabric fabric = tls_fabric(in_plain_text(), by_token('a', lines));
   Accepting accepting(fabric);
@@ -255,7 +257,7 @@ TEST_CASE("a handshake that does not go on ends at the deadline") {
   CHECK(failed == std::errc::timed_out);
 }
 
-TEST_CASE("the data that follows a handshake at once is not lost") {
+TEST_CASE("the data that follows a handshake at once is not lost", "[threads]") {
   Lines lines;
   const Fabric fabric = tls_fabric(by_token('a', lines), by_token('a', lines));
   Accepting accepting(fabric);
@@ -269,7 +271,7 @@ TEST_CASE("the data that follows a handshake at once is not lost") {
   }
 }
 
-TEST_CASE("a cut connection is an error, an end that was meant is none") {
+TEST_CASE("a cut connection is an error, an end that was meant is none", "[threads]") {
   Lines lines;
   Fabric fabric = tls_fabric(by_token('a', lines), by_token('a', lines));
   Accepting accepting(fabric);

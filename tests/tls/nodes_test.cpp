@@ -86,7 +86,7 @@ PeerInfo info_of(const Node& node, const std::string& peer) {
 /// The identity of the caller.
 std::string who() { return CallContext::current()->caller().identity; }
 
-TEST_CASE("nodes with one token file call each other over TCP") {
+TEST_CASE("nodes with one token file call each other over TCP", "[threads]") {
   const CertificateFiles files;
   SecurityOptions security;
   security.token_file = files.write("token", tls::make_token());
@@ -100,7 +100,8 @@ TEST_CASE("nodes with one token file call each other over TCP") {
   CHECK(info_of(root, "b").identity == "token");
 }
 
-TEST_CASE("without any option the token of the user serves loopback, and is made once") {
+TEST_CASE("without any option the token of the user serves loopback, and is made once",
+          "[threads]") {
   const CertificateFiles files;
   const std::string home = files.write("home", "");
   std::filesystem::remove(home);
@@ -123,7 +124,7 @@ TEST_CASE("without any option the token of the user serves loopback, and is made
   CHECK(found.st_ino == made);
 }
 
-TEST_CASE("a token of the user that cannot be used is refused when the node starts") {
+TEST_CASE("a token of the user that cannot be used is refused when the node starts", "[threads]") {
   const CertificateFiles files;
   const std::string home = files.write("home", "");
   std::filesystem::remove(home);
@@ -145,7 +146,8 @@ TEST_CASE("a token of the user that cannot be used is refused when the node star
   CHECK(log.contain(token + " can be read or written by others"));
 }
 
-TEST_CASE("beyond loopback a node without a token refuses to start, and names the three ways") {
+TEST_CASE("beyond loopback a node without a token refuses to start, and names the three ways",
+          "[threads]") {
   const Variable no_file("BATCHRPC_TOKEN_FILE", std::nullopt);
   const Variable no_token("BATCHRPC_TOKEN", std::nullopt);
   for (const char* const address : {"tcp://0.0.0.0:0", "tcp://[::]:0", "tcp://192.0.2.1:29500"}) {
@@ -167,7 +169,7 @@ TEST_CASE("beyond loopback a node without a token refuses to start, and names th
   CHECK(message_of(insecure) == "no error");
 }
 
-TEST_CASE("a token in the environment is taken, and serves other hosts") {
+TEST_CASE("a token in the environment is taken, and serves other hosts", "[threads]") {
   const Variable no_file("BATCHRPC_TOKEN_FILE", std::nullopt);
   const Variable token("BATCHRPC_TOKEN", tls::make_token());
   NodeOptions options = root_options({});
@@ -175,7 +177,7 @@ TEST_CASE("a token in the environment is taken, and serves other hosts") {
   CHECK(message_of(options) == "no error");
 }
 
-TEST_CASE("options and files that cannot be used are refused when the node starts") {
+TEST_CASE("options and files that cannot be used are refused when the node starts", "[threads]") {
   const CertificateFiles files;
   const auto with_token = [&](const std::string& path) {
     SecurityOptions security;
@@ -222,7 +224,7 @@ TEST_CASE("options and files that cannot be used are refused when the node start
              Catch::Contains("not for the node 'a' of the job 'job'"));
 }
 
-TEST_CASE("certificates prove names: calls see the identity of their caller") {
+TEST_CASE("certificates prove names: calls see the identity of their caller", "[threads]") {
   const CertificateFiles files;
   Node root(root_options(files.options("a")));
   root.expose<&who>();
@@ -241,7 +243,8 @@ TEST_CASE("certificates prove names: calls see the identity of their caller") {
              Catch::Contains("\"identity\":\"spiffe://test/job/job/node/c\""));
 }
 
-TEST_CASE("another node at the address of a root that has ended is not taken for the root") {
+TEST_CASE("another node at the address of a root that has ended is not taken for the root",
+          "[threads]") {
   const CertificateFiles files;
   std::optional<Node> root;
   root.emplace(root_options(files.options("a")));
@@ -264,7 +267,7 @@ TEST_CASE("another node at the address of a root that has ended is not taken for
   CHECK(back.wait_for_peer("b", 20s).get().name == "b");
 }
 
-TEST_CASE("a Unix socket proves the user of its peer") {
+TEST_CASE("a Unix socket proves the user of its peer", "[threads]") {
   Node root(real_root("a", 1));
   root.expose<&who>();
   NodeOptions options = real_joining(root, "b", 1);
@@ -272,7 +275,8 @@ TEST_CASE("a Unix socket proves the user of its peer") {
   CHECK(other.call<&who>("a").get() == "user " + std::to_string(::geteuid()));
 }
 
-TEST_CASE("a node that says another name than its certificate is refused by both sides") {
+TEST_CASE("a node that says another name than its certificate is refused by both sides",
+          "[threads]") {
   const CertificateFiles files;
   const auto as_other = [&](const std::string& certified) {
     return [options = files.options(certified)](const TransportContext& context) {
@@ -297,7 +301,7 @@ TEST_CASE("a node that says another name than its certificate is refused by both
              Catch::Contains(refusal + " 'r'"));
 }
 
-TEST_CASE("a node with another token does not join, and is told why") {
+TEST_CASE("a node with another token does not join, and is told why", "[threads]") {
   const CertificateFiles files;
   SecurityOptions one;
   one.token_file = files.write("one", tls::make_token());

@@ -39,7 +39,7 @@ std::chrono::seconds left_of(const Node& node) {
   return node.metrics().certificate_time_left.value_or(0s);
 }
 
-TEST_CASE("certificates that are renewed are loaded, and no call is lost") {
+TEST_CASE("certificates that are renewed are loaded, and no call is lost", "[threads]") {
   const CertificateFiles files;
   Node root(options_of(files.options("a"), "a"));
   root.expose<&twice>();
@@ -58,7 +58,7 @@ TEST_CASE("certificates that are renewed are loaded, and no call is lost") {
       kPatience));
 }
 
-TEST_CASE("files that cannot be used do not replace those that are loaded") {
+TEST_CASE("files that cannot be used do not replace those that are loaded", "[threads]") {
   const CertificateFiles files;
   const SecurityOptions options = files.options("a");
   const Node root(options_of(options, "a"));
@@ -69,7 +69,7 @@ TEST_CASE("files that cannot be used do not replace those that are loaded") {
   CHECK(left_of(root) > 50min);
 }
 
-TEST_CASE("connections of a revoked certificate end, and it cannot connect again") {
+TEST_CASE("connections of a revoked certificate end, and it cannot connect again", "[threads]") {
   const CertificateFiles files;
   SecurityOptions security = files.options("a");
   security.revocations = files.revocations({});
@@ -84,13 +84,13 @@ TEST_CASE("connections of a revoked certificate end, and it cannot connect again
   try {
     (void)other.call<&twice>("a", 1).get();
     FAIL("it was answered");
-  } catch (const NotSent& error) {
+  } catch (const Error& error) {  // PeerLost, if `other` has not yet seen that its connection ended
     CHECK_THAT(error.what(), Catch::Contains("this node's certificate was revoked"));
   }
   CHECK(good.call<&twice>("a", 2).get() == 4);
 }
 
-TEST_CASE("nodes on the deny list lose their sessions, and do not come back") {
+TEST_CASE("nodes on the deny list lose their sessions, and do not come back", "[threads]") {
   const CertificateFiles files;
   SecurityOptions security;
   security.token_file = files.write("token", tls::make_token());
@@ -113,7 +113,7 @@ TEST_CASE("nodes on the deny list lose their sessions, and do not come back") {
   CHECK(good.call<&twice>("a", 2).get() == 4);
 }
 
-TEST_CASE("a deny list that cannot be read is refused") {
+TEST_CASE("a deny list that cannot be read is refused", "[threads]") {
   SecurityOptions security;
   security.denied = "/nowhere/denied";
   CHECK_THROWS_AS(Node(options_of(security, "a")), InvalidArgument);

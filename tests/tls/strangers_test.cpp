@@ -35,7 +35,8 @@ MakeSecurity plain() {
   return [](const std::shared_ptr<Loop>&) { return nullptr; };
 }
 
-TEST_CASE("10^4 connections without TLS give the node no stream, and few lines in the log") {
+TEST_CASE("10^4 connections without TLS give the node no stream, and few lines in the log",
+          "[threads]") {
   Seen seen;
   int accepted = 0;
   {
@@ -66,7 +67,7 @@ TEST_CASE("10^4 connections without TLS give the node no stream, and few lines i
   CHECK(seen.lines <= 30);
 }
 
-TEST_CASE("whoever cannot prove that it may connect gets no stream, try after try") {
+TEST_CASE("whoever cannot prove that it may connect gets no stream, try after try", "[threads]") {
   const CertificateFiles files;
   SecurityOptions own = files.options("learner");
   const SecurityOptions revoked = files.options("revoked");
@@ -125,7 +126,7 @@ TEST_CASE("whoever cannot prove that it may connect gets no stream, try after tr
   CHECK(seen.lines <= 50);
 }
 
-TEST_CASE("while silent strangers hold all places, holders of the token get theirs") {
+TEST_CASE("while silent strangers hold all places, holders of the token get theirs", "[threads]") {
   Seen seen;
   Fabric fabric =
       tls_fabric([&](const auto& loop) { return token_security(loop, 'a', counting(seen)); },
@@ -143,7 +144,7 @@ TEST_CASE("while silent strangers hold all places, holders of the token get thei
   CHECK(accepting.accept()->proof()->identity == "token");
 }
 
-TEST_CASE("inputs of every kind cut a handshake off without harm") {
+TEST_CASE("inputs of every kind cut a handshake off without harm", "[threads]") {
   // What a client sends first, changed in one byte or cut.
   std::vector<std::byte> hello;
   {

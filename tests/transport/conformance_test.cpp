@@ -11,7 +11,7 @@
 namespace batchrpc::test {
 namespace conformance_test {
 
-TEST_CASE("a connect is refused where nobody listens") {
+TEST_CASE("a connect is refused where nobody listens", "[threads]") {
   over_each([](Fabric& fabric) {
     Address address = fabric.address();
     {
@@ -24,7 +24,7 @@ TEST_CASE("a connect is refused where nobody listens") {
   });
 }
 
-TEST_CASE("an address that is taken says so and works on") {
+TEST_CASE("an address that is taken says so and works on", "[threads]") {
   over_each([](Fabric& fabric) {
     Accepting accepting(fabric);
     try {
@@ -38,7 +38,7 @@ TEST_CASE("an address that is taken says so and works on") {
   });
 }
 
-TEST_CASE("an address is free again after its listener") {
+TEST_CASE("an address is free again after its listener", "[threads]") {
   over_each([](Fabric& fabric) {
     Address address = fabric.address();
     for (int i = 0; i < 3; ++i) {
@@ -49,7 +49,7 @@ TEST_CASE("an address is free again after its listener") {
   });
 }
 
-TEST_CASE("a scheme that a transport does not know is refused") {
+TEST_CASE("a scheme that a transport does not know is refused", "[threads]") {
   over_each([](Fabric& fabric) {
     const bool inproc = fabric.address().scheme() == "inproc";
     const Address wrong = Address::parse(inproc ? "tcp://127.0.0.1:1" : "inproc://somebody");
@@ -58,7 +58,7 @@ TEST_CASE("a scheme that a transport does not know is refused") {
   });
 }
 
-TEST_CASE("200 connections echo side by side") {
+TEST_CASE("200 connections echo side by side", "[threads]") {
   over_each([](Fabric& fabric) {
     constexpr std::size_t kConnections = 200;
     Ends ends(fabric);
@@ -78,7 +78,7 @@ TEST_CASE("200 connections echo side by side") {
   });
 }
 
-TEST_CASE("handlers run on their side's loop") {
+TEST_CASE("handlers run on their side's loop", "[threads]") {
   over_each([](Fabric& fabric) {
     Accepting accepting(fabric);
     Pair pair = accepting.connect();
@@ -99,7 +99,7 @@ TEST_CASE("handlers run on their side's loop") {
   });
 }
 
-TEST_CASE("a stream's end destroys its waiting handlers without calling them") {
+TEST_CASE("a stream's end destroys its waiting handlers without calling them", "[threads]") {
   over_each([](Fabric& fabric) {
     Ends ends(fabric);
     Accepting accepting(fabric);
@@ -116,7 +116,7 @@ TEST_CASE("a stream's end destroys its waiting handlers without calling them") {
   });
 }
 
-TEST_CASE("a stream may be destroyed in its own handler") {
+TEST_CASE("a stream may be destroyed in its own handler", "[threads]") {
   over_each([](Fabric& fabric) {
     Ends ends(fabric);
     Accepting accepting(fabric);
@@ -133,7 +133,7 @@ TEST_CASE("a stream may be destroyed in its own handler") {
   });
 }
 
-TEST_CASE("a listener may be destroyed in its own handler") {
+TEST_CASE("a listener may be destroyed in its own handler", "[threads]") {
   over_each([](Fabric& fabric) {
     Countdown called(1);
     std::unique_ptr<Listener> listener;
@@ -147,7 +147,7 @@ TEST_CASE("a listener may be destroyed in its own handler") {
   });
 }
 
-TEST_CASE("a transport's end destroys the handlers of connects under way") {
+TEST_CASE("a transport's end destroys the handlers of connects under way", "[threads]") {
   over_each([](Fabric& fabric) {
     const Accepting accepting(fabric);
     auto token = std::make_shared<int>();
@@ -163,7 +163,7 @@ TEST_CASE("a transport's end destroys the handlers of connects under way") {
   });
 }
 
-TEST_CASE("streams say whom they reach") {
+TEST_CASE("streams say whom they reach", "[threads]") {
   over_each([](Fabric& fabric) {
     Accepting accepting(fabric);
     const Pair pair = accepting.connect();

@@ -30,7 +30,7 @@ struct Line {
   std::optional<CuttingProxy> proxy;
 };
 
-TEST_CASE("a proxy forwards both ways") {
+TEST_CASE("a proxy forwards both ways", "[threads]") {
   for (const std::string scheme : {"tcp", "unix", "unix-abstract"}) {
     Line line(scheme);
     Ends ends(line.fabric);
@@ -46,7 +46,8 @@ TEST_CASE("a proxy forwards both ways") {
   }
 }
 
-TEST_CASE("a proxy cuts connections after random numbers of bytes, and takes new ones at once") {
+TEST_CASE("a proxy cuts connections after random numbers of bytes, and takes new ones at once",
+          "[threads]") {
   for (const bool reset : {true, false}) {
     Line line("tcp", {.seed = 3, .mean_bytes = 2000, .reset = reset});
     Ends ends(line.fabric);
@@ -77,7 +78,7 @@ TEST_CASE("a proxy cuts connections after random numbers of bytes, and takes new
   }
 }
 
-TEST_CASE("a proxy that stops forwarding keeps its connections, and goes on") {
+TEST_CASE("a proxy that stops forwarding keeps its connections, and goes on", "[threads]") {
   Line line("tcp");
   Ends ends(line.fabric);
   Pair pair = line.connect();

@@ -11,7 +11,8 @@
 namespace batchrpc {
 namespace defer_test {
 
-TEST_CASE("a deferred task runs on the driving thread, behind what was posted before") {
+TEST_CASE("a deferred task runs on the driving thread, behind what was posted before",
+          "[threads]") {
   const auto loop = SocketLoop::start();
   Promise<std::vector<int>> promise;
   auto future = promise.get_future();
@@ -26,7 +27,7 @@ TEST_CASE("a deferred task runs on the driving thread, behind what was posted be
   CHECK(future.get() == std::vector<int>{1, 2});
 }
 
-TEST_CASE("a task that another thread defers is run soon, as if it was posted") {
+TEST_CASE("a task that another thread defers is run soon, as if it was posted", "[threads]") {
   const auto loop = SocketLoop::start();
   for (int i = 0; i < 100; ++i) {
     Promise<int> promise;
@@ -36,7 +37,8 @@ TEST_CASE("a task that another thread defers is run soon, as if it was posted") 
   }
 }
 
-TEST_CASE("deferred tasks run in their order, each once, also when one waits for another") {
+TEST_CASE("deferred tasks run in their order, each once, also when one waits for another",
+          "[threads]") {
   const auto loop = SocketLoop::start();
   Promise<std::vector<int>> promise;
   auto future = promise.get_future();
@@ -59,7 +61,7 @@ TEST_CASE("deferred tasks run in their order, each once, also when one waits for
   CHECK(future.get() == std::vector<int>{2, 1, 3});
 }
 
-TEST_CASE("a deferred task has its turn also while tasks are posted without end") {
+TEST_CASE("a deferred task has its turn also while tasks are posted without end", "[threads]") {
   const auto loop = SocketLoop::start();
   Promise<void> promise;
   auto future = promise.get_future();
@@ -78,7 +80,7 @@ TEST_CASE("a deferred task has its turn also while tasks are posted without end"
   loop->stop();
 }
 
-TEST_CASE("a loop that ends destroys what was deferred and has not run") {
+TEST_CASE("a loop that ends destroys what was deferred and has not run", "[threads]") {
   auto loop = SocketLoop::start();
   Promise<bool> promise;
   auto destroyed = promise.get_future();
@@ -92,7 +94,7 @@ TEST_CASE("a loop that ends destroys what was deferred and has not run") {
   CHECK(destroyed.get());
 }
 
-TEST_CASE("the coarse clock is behind the other, and not far") {
+TEST_CASE("the coarse clock is behind the other, and not far", "[threads]") {
   const auto loop = SocketLoop::start();
   const TimePoint coarse = loop->coarse_now();
   const TimePoint exact = loop->now();

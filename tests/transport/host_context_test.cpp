@@ -115,7 +115,7 @@ TEST_CASE("a handler that stops the context leaves the other events to the next 
   CHECK(loops.handled == 16);
 }
 
-TEST_CASE("a handler that waits leaves the events that came with its own to others") {
+TEST_CASE("a handler that waits leaves the events that came with its own to others", "[threads]") {
   const auto threads = GENERATE(1, 2);
   const auto count = GENERATE(3, 40);
   const auto waits = [](int number) { return number % 8 == 0; };

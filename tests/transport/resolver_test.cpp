@@ -21,7 +21,7 @@ std::uint16_t port_of(const SocketAddress& address) {
              : ntohs(reinterpret_cast<const sockaddr_in&>(address.storage).sin_port);
 }
 
-TEST_CASE("names are found with their ports, in the order of asking") {
+TEST_CASE("names are found with their ports, in the order of asking", "[threads]") {
   std::vector<std::promise<FoundAddresses>> promises(3);
   const auto asker = std::make_shared<int>();
   Resolver resolver;
@@ -41,7 +41,8 @@ TEST_CASE("names are found with their ports, in the order of asking") {
   }
 }
 
-TEST_CASE("a name is passed over when its asker has gone, or the resolver has stopped") {
+TEST_CASE("a name is passed over when its asker has gone, or the resolver has stopped",
+          "[threads]") {
   const auto asker = std::make_shared<int>();
   auto gone = std::make_shared<int>();
   const auto called = std::make_shared<int>(0);
@@ -68,7 +69,8 @@ TEST_CASE("a name is passed over when its asker has gone, or the resolver has st
   CHECK(*called == 0);
 }
 
-TEST_CASE("names that are found slowly do not delay others, and few threads look for them") {
+TEST_CASE("names that are found slowly do not delay others, and few threads look for them",
+          "[threads]") {
   std::promise<void> answer;
   const std::shared_future<void> answered = answer.get_future().share();
   std::atomic<int> at_once{0};
@@ -102,7 +104,7 @@ TEST_CASE("names that are found slowly do not delay others, and few threads look
   CHECK(most <= Resolver::kMostThreads);
 }
 
-TEST_CASE("a name that cannot be one is an error that says so") {
+TEST_CASE("a name that cannot be one is an error that says so", "[threads]") {
   const auto asker = std::make_shared<int>();
   std::promise<FoundAddresses> promise;
   Resolver resolver;

@@ -23,7 +23,7 @@ using std::chrono::hours;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-TEST_CASE("the I/O thread runs what is posted and scheduled while nobody waits") {
+TEST_CASE("the I/O thread runs what is posted and scheduled while nobody waits", "[threads]") {
   const auto loop = SocketLoop::start();
   CHECK_FALSE(loop->is_driving());
   Waiter posted;
@@ -39,7 +39,8 @@ TEST_CASE("the I/O thread runs what is posted and scheduled while nobody waits")
   sleep_for(scheduled);
 }
 
-TEST_CASE("a task for which there is no memory fails alone, whichever way it came to the loop") {
+TEST_CASE("a task for which there is no memory fails alone, whichever way it came to the loop",
+          "[threads]") {
   const auto loop = SocketLoop::start();
   const auto fail = [] { throw std::bad_alloc(); };
   loop->post(fail);
@@ -52,7 +53,7 @@ TEST_CASE("a task for which there is no memory fails alone, whichever way it cam
   sleep_for(last);
 }
 
-TEST_CASE("posted tasks run one at a time, those of a thread in order") {
+TEST_CASE("posted tasks run one at a time, those of a thread in order", "[threads]") {
   const auto loop = SocketLoop::start();
   constexpr int kThreads = 4;
   constexpr int kTasks = 3000;
@@ -77,7 +78,7 @@ TEST_CASE("posted tasks run one at a time, those of a thread in order") {
   CHECK(disorder == 0);
 }
 
-TEST_CASE("timers run at their time, ordered, from whichever thread") {
+TEST_CASE("timers run at their time, ordered, from whichever thread", "[threads]") {
   const auto loop = SocketLoop::start();
   const TimePoint start = loop->now();
   std::vector<int> order;
@@ -102,7 +103,7 @@ TEST_CASE("timers run at their time, ordered, from whichever thread") {
   CHECK(std::is_sorted(order.begin(), order.end()));
 }
 
-TEST_CASE("a timer either runs or is cancelled, never both") {
+TEST_CASE("a timer either runs or is cancelled, never both", "[threads]") {
   const auto loop = SocketLoop::start();
   constexpr int kTimers = 3000;
   std::atomic<int> ran{0};
@@ -122,7 +123,7 @@ TEST_CASE("a timer either runs or is cancelled, never both") {
   CHECK(ran + cancelled == 3 * kTimers);
 }
 
-TEST_CASE("a million timers that are set and cancelled cost no memory") {
+TEST_CASE("a million timers that are set and cancelled cost no memory", "[threads]") {
   const auto loop = SocketLoop::start();
   const auto round = [&](int count) {
     for (int i = 0; i < count; ++i) {
@@ -137,7 +138,7 @@ TEST_CASE("a million timers that are set and cancelled cost no memory") {
   CHECK(allocated() <= before + 64 * 1024);
 }
 
-TEST_CASE("stop destroys what has not run, and what comes later") {
+TEST_CASE("stop destroys what has not run, and what comes later", "[threads]") {
   const auto loop = SocketLoop::start({.lease = hours(1)});
   take_lease(*loop);
   auto token = std::make_shared<int>();
@@ -158,7 +159,7 @@ TEST_CASE("stop destroys what has not run, and what comes later") {
   loop->wait(waiter, std::nullopt);
 }
 
-TEST_CASE("stop while threads wait leaves them asleep until they are ready") {
+TEST_CASE("stop while threads wait leaves them asleep until they are ready", "[threads]") {
   for (int i = 0; i < 30; ++i) {
     const auto loop = SocketLoop::start();
     std::array<Waiter, 3> waiters;
@@ -179,7 +180,7 @@ TEST_CASE("stop while threads wait leaves them asleep until they are ready") {
   }
 }
 
-TEST_CASE("a loop may be stopped, and its last handle dropped, by its own task") {
+TEST_CASE("a loop may be stopped, and its last handle dropped, by its own task", "[threads]") {
   for (const bool drop : {false, true}) {
     auto loop = SocketLoop::start();
     Waiter on_io_thread;
@@ -204,7 +205,7 @@ TEST_CASE("a loop may be stopped, and its last handle dropped, by its own task")
   }
 }
 
-TEST_CASE("an embedder's threads drive, and a task may wait on them") {
+TEST_CASE("an embedder's threads drive, and a task may wait on them", "[threads]") {
   for (const int count : {1, 3}) {
     asio::io_context context;
     auto work = asio::make_work_guard(context);
@@ -233,7 +234,8 @@ TEST_CASE("an embedder's threads drive, and a task may wait on them") {
   }
 }
 
-TEST_CASE("an embedded loop runs its tasks in order, and one at a time, on however many threads") {
+TEST_CASE("an embedded loop runs its tasks in order, and one at a time, on however many threads",
+          "[threads]") {
   asio::io_context context;
   const auto loop = SocketLoop::embed(context);
   std::vector<int> order;  // no lock
@@ -279,7 +281,8 @@ TEST_CASE("an embedded loop leaves nothing behind that runs after it") {
   CHECK(token.use_count() == 1);
 }
 
-TEST_CASE("a storm of posts, timers, cancels and nested waits from many threads passes") {
+TEST_CASE("a storm of posts, timers, cancels and nested waits from many threads passes",
+          "[threads]") {
   const auto loop = SocketLoop::start({.busy_poll = microseconds(20), .lease = microseconds(100)});
   std::atomic<int> expected{0};
   std::atomic<int> ran{0};

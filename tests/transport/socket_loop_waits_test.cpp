@@ -18,7 +18,7 @@ using std::chrono::hours;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-TEST_CASE("many threads wait at once, and each gets what it waits for") {
+TEST_CASE("many threads wait at once, and each gets what it waits for", "[threads]") {
   for (const Duration lease :
        {Duration(microseconds(1)), Duration(milliseconds(1)), Duration(hours(1))}) {
     const auto loop = SocketLoop::start({.lease = lease});
@@ -29,7 +29,7 @@ TEST_CASE("many threads wait at once, and each gets what it waits for") {
   }
 }
 
-TEST_CASE("waits that other threads end, in any order") {
+TEST_CASE("waits that other threads end, in any order", "[threads]") {
   const auto loop = SocketLoop::start();
   constexpr int kWaiting = 4;
   constexpr int kRounds = 500;
@@ -69,7 +69,7 @@ TEST_CASE("waits that other threads end, in any order") {
   ender.join();
 }
 
-TEST_CASE("a wait that is ready returns at once, and one in vain at its deadline") {
+TEST_CASE("a wait that is ready returns at once, and one in vain at its deadline", "[threads]") {
   const auto loop = SocketLoop::start();
   Waiter ready;
   ready.notify();
@@ -95,7 +95,8 @@ TEST_CASE("a wait that is ready returns at once, and one in vain at its deadline
   thread.join();
 }
 
-TEST_CASE("a task may wait for other tasks, deep down, on a waiting thread and on the I/O thread") {
+TEST_CASE("a task may wait for other tasks, deep down, on a waiting thread and on the I/O thread",
+          "[threads]") {
   const auto loop = SocketLoop::start();
   std::atomic<int> deepest{0};
   std::function<void(int)> nest = [&](int depth) {
@@ -126,7 +127,7 @@ TEST_CASE("a task may wait for other tasks, deep down, on a waiting thread and o
   CHECK(deepest == 200);
 }
 
-TEST_CASE("waits that nest without end are refused, and the loop lives on") {
+TEST_CASE("waits that nest without end are refused, and the loop lives on", "[threads]") {
   const auto loop = SocketLoop::start();
   std::atomic<bool> refused{false};
   std::atomic<int> deepest{0};
@@ -155,7 +156,7 @@ TEST_CASE("waits that nest without end are refused, and the loop lives on") {
   pass_through(*loop);
 }
 
-TEST_CASE("a task that waits on another loop does not stop its own") {
+TEST_CASE("a task that waits on another loop does not stop its own", "[threads]") {
   const auto one = SocketLoop::start();
   const auto two = SocketLoop::start();
   for (int i = 0; i < 200; ++i) {
@@ -170,7 +171,7 @@ TEST_CASE("a task that waits on another loop does not stop its own") {
   }
 }
 
-TEST_CASE("a nested wait lets timers that are due go on") {
+TEST_CASE("a nested wait lets timers that are due go on", "[threads]") {
   const auto loop = SocketLoop::start();
   Countdown done(1);
   const TimePoint when = loop->now() + milliseconds(1);
@@ -183,7 +184,7 @@ TEST_CASE("a nested wait lets timers that are due go on") {
   done.wait(*loop);
 }
 
-TEST_CASE("a leaseholder's task waits for its next wait or poll") {
+TEST_CASE("a leaseholder's task waits for its next wait or poll", "[threads]") {
   const auto loop = SocketLoop::start({.lease = hours(1)});
   take_lease(*loop);
   std::atomic<bool> ran{false};
@@ -197,7 +198,7 @@ TEST_CASE("a leaseholder's task waits for its next wait or poll") {
   CHECK(ran);
 }
 
-TEST_CASE("what other threads want ends a lease") {
+TEST_CASE("what other threads want ends a lease", "[threads]") {
   const auto loop = SocketLoop::start({.lease = hours(1)});
   for (int i = 0; i < 20; ++i) {
     take_lease(*loop);
@@ -214,7 +215,7 @@ TEST_CASE("what other threads want ends a lease") {
   }
 }
 
-TEST_CASE("a task that another thread posted during a wait is not left to the lease") {
+TEST_CASE("a task that another thread posted during a wait is not left to the lease", "[threads]") {
   const auto loop = SocketLoop::start({.lease = hours(1)});
   for (int i = 0; i < 200; ++i) {
     Waiter mine;
@@ -229,7 +230,7 @@ TEST_CASE("a task that another thread posted during a wait is not left to the le
   }
 }
 
-TEST_CASE("a lease that runs out gives the drive back to the I/O thread") {
+TEST_CASE("a lease that runs out gives the drive back to the I/O thread", "[threads]") {
   const auto loop = SocketLoop::start({.lease = microseconds(200)});
   for (int i = 0; i < 50; ++i) {
     take_lease(*loop);
@@ -239,7 +240,7 @@ TEST_CASE("a lease that runs out gives the drive back to the I/O thread") {
   }
 }
 
-TEST_CASE("poll drives only when nobody else does") {
+TEST_CASE("poll drives only when nobody else does", "[threads]") {
   const auto loop = SocketLoop::start({.lease = hours(1)});
   take_lease(*loop);
   while (loop->poll()) {  // what is left of taking the lease
@@ -262,7 +263,8 @@ TEST_CASE("poll drives only when nobody else does") {
   other.join();
 }
 
-TEST_CASE("a wait calls the thread's nested-wait hook once, first, and takes it away") {
+TEST_CASE("a wait calls the thread's nested-wait hook once, first, and takes it away",
+          "[threads]") {
   const auto loop = SocketLoop::start();
   int called = 0;
   Countdown done(1);

@@ -49,7 +49,7 @@ void leave_socket_file(const std::string& path) {
   ::close(fd);
 }
 
-TEST_CASE("a Unix socket's file goes with its listener") {
+TEST_CASE("a Unix socket's file goes with its listener", "[threads]") {
   const Fabric fabric = socket_fabric("unix");
   const Address address = fabric.address();
   {
@@ -59,7 +59,7 @@ TEST_CASE("a Unix socket's file goes with its listener") {
   CHECK_FALSE(exists(address.name()));
 }
 
-TEST_CASE("the socket file of a process that has ended is replaced") {
+TEST_CASE("the socket file of a process that has ended is replaced", "[threads]") {
   const Fabric fabric = socket_fabric("unix");
   const Address address = fabric.address();
   leave_socket_file(address.name());
@@ -68,7 +68,7 @@ TEST_CASE("the socket file of a process that has ended is replaced") {
   CHECK(accepting.connect().server != nullptr);
 }
 
-TEST_CASE("a file that is no socket is left alone") {
+TEST_CASE("a file that is no socket is left alone", "[threads]") {
   const Fabric fabric = socket_fabric("unix");
   const Address address = fabric.address();
   std::ofstream(address.name()) << "precious";
@@ -77,7 +77,7 @@ TEST_CASE("a file that is no socket is left alone") {
   ::unlink(address.name().c_str());
 }
 
-TEST_CASE("a listener does not remove the file of its successor") {
+TEST_CASE("a listener does not remove the file of its successor", "[threads]") {
   const Fabric fabric = socket_fabric("unix");
   const Address address = fabric.address();
   auto first = std::make_unique<Accepting>(fabric, address);
@@ -87,13 +87,14 @@ TEST_CASE("a listener does not remove the file of its successor") {
   CHECK(exists(address.name()));
 }
 
-TEST_CASE("a listener in a folder that is not there says so") {
+TEST_CASE("a listener in a folder that is not there says so", "[threads]") {
   const Fabric fabric = socket_fabric("unix");
   CHECK_THROWS_WITH(Accepting(fabric, Address::parse("unix:///tmp/no-such-folder/socket")),
                     Catch::Contains("folder does not exist"));
 }
 
-TEST_CASE("a Unix socket that is not there refuses, and a file that is missing is told as such") {
+TEST_CASE("a Unix socket that is not there refuses, and a file that is missing is told as such",
+          "[threads]") {
   const Fabric fabric = socket_fabric("unix");
   const std::error_code error = connect(fabric, fabric.address()).second;
   CHECK(error == std::errc::connection_refused);
@@ -101,7 +102,7 @@ TEST_CASE("a Unix socket that is not there refuses, and a file that is missing i
   CHECK(connect(fabric, free_address("unix-abstract")).second == std::errc::connection_refused);
 }
 
-TEST_CASE("TCP listens on and connects to names and IPv6 addresses") {
+TEST_CASE("TCP listens on and connects to names and IPv6 addresses", "[threads]") {
   const Fabric fabric = socket_fabric("tcp");
   Accepting by_name(fabric, Address::parse("tcp://localhost:0"));
   const TcpAddress listens = TcpAddress::of(by_name.address());
@@ -123,13 +124,13 @@ TEST_CASE("TCP listens on and connects to names and IPv6 addresses") {
   CHECK(TcpAddress::of(pair.client->local_address()).host == "::1");
 }
 
-TEST_CASE("an address of another machine cannot be listened on") {
+TEST_CASE("an address of another machine cannot be listened on", "[threads]") {
   const Fabric fabric = socket_fabric("tcp");
   CHECK_THROWS_WITH(Accepting(fabric, Address::parse("tcp://192.0.2.1:0")),
                     Catch::Contains("not an address of this machine"));
 }
 
-TEST_CASE("a name that nobody knows is told as such, not as a lack of a route") {
+TEST_CASE("a name that nobody knows is told as such, not as a lack of a route", "[threads]") {
   const Fabric fabric = socket_fabric("tcp");
   std::error_code error;
   Waiter waiter;
@@ -146,7 +147,7 @@ TEST_CASE("a name that nobody knows is told as such, not as a lack of a route") 
   CHECK_THROWS_AS(Accepting(fabric, Address::parse("tcp://no-such-host.invalid:0")), JoinFailed);
 }
 
-TEST_CASE("a connect that gets no answer ends at its deadline") {
+TEST_CASE("a connect that gets no answer ends at its deadline", "[threads]") {
   for (const std::string scheme : {"tcp", "unix-abstract"}) {
     const Fabric fabric = socket_fabric(scheme);
     // A listener that never accepts, with a backlog of one or two connections.
@@ -189,7 +190,7 @@ TEST_CASE("a connect that gets no answer ends at its deadline") {
   }
 }
 
-TEST_CASE("a deadline that has passed ends a connect without a try") {
+TEST_CASE("a deadline that has passed ends a connect without a try", "[threads]") {
   const Fabric fabric = socket_fabric("tcp");
   const Accepting accepting(fabric);
   std::error_code error;
@@ -224,7 +225,8 @@ struct LoggingServer {
   Fabric fabric = socket_fabric("tcp");
 };
 
-TEST_CASE("without descriptors accepting pauses, and goes on when there are some again") {
+TEST_CASE("without descriptors accepting pauses, and goes on when there are some again",
+          "[threads]") {
   const Fabric fabric = socket_fabric("unix-abstract");
   Accepting accepting(fabric);
   accepting.connect();
@@ -254,7 +256,8 @@ TEST_CASE("without descriptors accepting pauses, and goes on when there are some
 }
 
 #if !BATCHRPC_TEST_ASAN  // UBSan itself opens a pipe when it looks at an object of a new type
-TEST_CASE("without descriptors for long, those who connect are turned away, and the log tells") {
+TEST_CASE("without descriptors for long, those who connect are turned away, and the log tells",
+          "[threads]") {
   LoggingServer logging;
   Fabric& fabric = logging.fabric;
   Accepting accepting(fabric);
@@ -280,7 +283,7 @@ TEST_CASE("without descriptors for long, those who connect are turned away, and 
 }
 #endif
 
-TEST_CASE("strangers cannot take all descriptors of a process, and the log tells") {
+TEST_CASE("strangers cannot take all descriptors of a process, and the log tells", "[threads]") {
   LoggingServer logging;
   Fabric& fabric = logging.fabric;
   Accepting accepting(fabric);
@@ -305,7 +308,7 @@ TEST_CASE("strangers cannot take all descriptors of a process, and the log tells
   CHECK(accepting.connect().server != nullptr);
 }
 
-TEST_CASE("a listener may be destroyed while its loop accepts") {
+TEST_CASE("a listener may be destroyed while its loop accepts", "[threads]") {
   const Fabric fabric = socket_fabric("unix-abstract");
   for (int round = 0; round < 300; ++round) {
     std::atomic<bool> accepts{false};
@@ -323,7 +326,7 @@ TEST_CASE("a listener may be destroyed while its loop accepts") {
   CHECK(accepting.connect().server != nullptr);
 }
 
-TEST_CASE("a write to a peer that is gone raises no signal") {
+TEST_CASE("a write to a peer that is gone raises no signal", "[threads]") {
   static std::atomic<int> signals{0};
   const auto before = std::signal(SIGPIPE, [](int) { ++signals; });
   const Fabric fabric = socket_fabric("unix-abstract");
@@ -341,7 +344,7 @@ TEST_CASE("a write to a peer that is gone raises no signal") {
   std::signal(SIGPIPE, before);
 }
 
-TEST_CASE("a wait for room to write does not disturb a wait for something to read") {
+TEST_CASE("a wait for room to write does not disturb a wait for something to read", "[threads]") {
   const Fabric fabric = socket_fabric("tcp");
   Ends ends(fabric);
   Accepting accepting(fabric);

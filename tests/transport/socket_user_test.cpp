@@ -108,7 +108,8 @@ Fabric fabric_with(Lines& lines, const std::string& scheme) {
   return fabric;
 }
 
-TEST_CASE("A process of another user that connects to a Unix socket is closed, with a warning") {
+TEST_CASE("A process of another user that connects to a Unix socket is closed, with a warning",
+          "[threads]") {
   if (!may_change_user()) return;
   for (const std::string scheme : {"unix-abstract", "unix"}) {
     Lines lines;
@@ -128,7 +129,7 @@ TEST_CASE("A process of another user that connects to a Unix socket is closed, w
   }
 }
 
-TEST_CASE("A connect to a Unix socket of another user fails, and says so") {
+TEST_CASE("A connect to a Unix socket of another user fails, and says so", "[threads]") {
   if (!may_change_user()) return;
   Lines lines;
   const Fabric fabric = fabric_with(lines, "unix-abstract");
@@ -158,7 +159,7 @@ TEST_CASE("A connect to a Unix socket of another user fails, and says so") {
   CHECK_THAT(lines.texts()[0], Catch::Contains(address.to_string()) && Catch::Contains("65534"));
 }
 
-TEST_CASE("Nobody else may open a Unix socket's file, whatever the umask is") {
+TEST_CASE("Nobody else may open a Unix socket's file, whatever the umask is", "[threads]") {
   const Fabric fabric = socket_fabric("unix");
   const mode_t before = ::umask(0);
   const Accepting accepting(fabric);

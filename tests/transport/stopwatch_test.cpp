@@ -43,7 +43,7 @@ TEST_CASE("ticks of the processor's counter are as long as the steady clock says
   CHECK(error_over(counter, 20ms) < 0.002);
 }
 
-TEST_CASE("ticks go on from one thread to another, and what is negative is no time") {
+TEST_CASE("ticks go on from one thread to another, and what is negative is no time", "[threads]") {
   const auto loop = SocketLoop::start();
   const Stopwatch stopwatch(*loop);
   for (int i = 0; i < 100; ++i) {
@@ -68,7 +68,7 @@ TEST_CASE("the ticks of a virtual loop are its time") {
   CHECK(stopwatch.between(stopwatch.ticks(), first) == 0);
 }
 
-TEST_CASE("the ticks of a socket loop are as long as its time") {
+TEST_CASE("the ticks of a socket loop are as long as its time", "[threads]") {
   const auto loop = SocketLoop::start();
   const TimePoint begin = loop->now();
   const std::uint64_t first = loop->ticks();

@@ -50,7 +50,7 @@ TEST_CASE("a task runs at once on a thread that finds nobody at it, nested tasks
   CHECK(order == std::vector{1, 2});
 }
 
-TEST_CASE("what other threads bring is run by the one whose turn it is, in order") {
+TEST_CASE("what other threads bring is run by the one whose turn it is, in order", "[threads]") {
   Later later;
   Strand turn{later.post()};
   std::vector<int> order;
@@ -71,7 +71,7 @@ TEST_CASE("what other threads bring is run by the one whose turn it is, in order
   CHECK(std::all_of(where.begin(), where.end(), [here](auto id) { return id == here; }));
 }
 
-TEST_CASE("a thread is not kept by what others bring while it ends its turn") {
+TEST_CASE("a thread is not kept by what others bring while it ends its turn", "[threads]") {
   Later later;
   Strand turn{later.post()};
   int ran = 0;
@@ -88,7 +88,8 @@ TEST_CASE("a thread is not kept by what others bring while it ends its turn") {
   CHECK(ran == 103);
 }
 
-TEST_CASE("while a task pauses others have their turn, and its own thread runs what had waited") {
+TEST_CASE("while a task pauses others have their turn, and its own thread runs what had waited",
+          "[threads]") {
   Later later;
   Strand turn{later.post()};
   std::vector<int> order;
@@ -105,7 +106,7 @@ TEST_CASE("while a task pauses others have their turn, and its own thread runs w
   const Driven::Suspension outside;  // of nothing
 }
 
-TEST_CASE("who comes back from a pause waits for the task that runs") {
+TEST_CASE("who comes back from a pause waits for the task that runs", "[threads]") {
   Later later;
   Strand turn{later.post()};
   std::vector<int> order;
@@ -134,7 +135,8 @@ TEST_CASE("who comes back from a pause waits for the task that runs") {
   CHECK(order == std::vector{1, 2});
 }
 
-TEST_CASE("of many threads that run tasks and pause within them, one is inside at any time") {
+TEST_CASE("of many threads that run tasks and pause within them, one is inside at any time",
+          "[threads]") {
   Later later;
   Strand turn{later.post()};
   int inside = 0;  // not atomic: the thread sanitizer looks on

@@ -35,7 +35,7 @@ const std::vector<std::string> kAdvertised{"tcp://10.0.0.1:1",    "rdma://far", 
                                            "unix-abstract:one",   "nonsense",   "tcp://10.0.0.1:0",
                                            "inproc://one-inside", "self://one", "unix:///two"};
 
-TEST_CASE("a wrong address is refused by its transport, with how to write it") {
+TEST_CASE("a wrong address is refused by its transport, with how to write it", "[threads]") {
   const Set set({tcp_transport(), unix_transport(), inproc_transport(InprocNetwork::make())});
   CHECK_THAT(set.complaint("tcp://host"), Contains("the port is missing"));
   CHECK_THAT(set.complaint("unix://tmp/x"), Contains("three slashes"));
@@ -53,14 +53,15 @@ TEST_CASE("a wrong address is refused by its transport, with how to write it") {
   }
 }
 
-TEST_CASE("port 0 is one to listen at, not to connect to") {
+TEST_CASE("port 0 is one to listen at, not to connect to", "[threads]") {
   const Set set;
   CHECK(set.complaint("tcp://a:0", AddressUse::listen) == "taken as tcp://a:0");
   CHECK_THAT(set.complaint("tcp://a:0", AddressUse::connect), Contains("any free port"));
   CHECK(set.complaint("tcp://a:1", AddressUse::connect) == "taken as tcp://a:1");
 }
 
-TEST_CASE("an address of a scheme that no transport serves is refused with those that are") {
+TEST_CASE("an address of a scheme that no transport serves is refused with those that are",
+          "[threads]") {
   const Set set;
   CHECK_THAT(set.complaint("udp://host:1"),
              Contains("'udp://host:1'") && Contains("no transport for udp addresses") &&
@@ -71,7 +72,7 @@ TEST_CASE("an address of a scheme that no transport serves is refused with those
              Contains("it has none"));
 }
 
-TEST_CASE("each scheme is served by its transport") {
+TEST_CASE("each scheme is served by its transport", "[threads]") {
   const Set set({tcp_transport(), unix_transport(), inproc_transport(InprocNetwork::make())});
   Set other;
   CHECK_THROWS_AS(other.transports.listen(Address::parse("inproc://x"), {}), InvalidArgument);
@@ -84,20 +85,21 @@ TEST_CASE("each scheme is served by its transport") {
   CHECK(other.transports.to_itself() == Address::parse("self://node-7"));
 }
 
-TEST_CASE("a peer of this host is reached by the way of the highest priority first") {
+TEST_CASE("a peer of this host is reached by the way of the highest priority first", "[threads]") {
   const Set set({tcp_transport(), unix_transport(), inproc_transport(InprocNetwork::make())});
   CHECK(set.transports.usable(kAdvertised, true) ==
         std::vector<std::string>{"inproc://one-inside", "unix-abstract:one", "unix:///two",
                                  "tcp://10.0.0.1:1", "tcp://127.0.0.1:2"});
 }
 
-TEST_CASE("a peer of another host is reached by what goes there") {
+TEST_CASE("a peer of another host is reached by what goes there", "[threads]") {
   const Set set;
   CHECK(set.transports.usable(kAdvertised, false) == std::vector<std::string>{"tcp://10.0.0.1:1"});
   CHECK(Set({unix_transport()}).transports.usable(kAdvertised, false).empty());
 }
 
-TEST_CASE("TCP listens where the root was reached from, or on loopback; Unix sockets always") {
+TEST_CASE("TCP listens where the root was reached from, or on loopback; Unix sockets always",
+          "[threads]") {
   const Set set;
   const auto own = [&](const ListenPlan& plan) {
     std::vector<std::string> texts;
@@ -118,7 +120,7 @@ TEST_CASE("TCP listens where the root was reached from, or on loopback; Unix soc
   CHECK(own({.configured = Address::parse("unix:///x")}) == Texts{"tcp://127.0.0.1:0", name});
 }
 
-TEST_CASE("transports that no node can have are refused") {
+TEST_CASE("transports that no node can have are refused", "[threads]") {
   CHECK_THROWS_WITH(Set({tcp_transport(), tcp_transport()}),
                     Contains("two transports for tcp addresses"));
   CHECK_THROWS_WITH(Set({TransportFactory()}), Contains("returned no transport"));
