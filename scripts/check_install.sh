@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the static and the shared library into a temporary prefix, and builds and runs the
 # programs of tests/downstream against each; then it builds, without OpenSSL, the program that has batchrpc as a
-# subdirectory. Compiles README's excerpt and those on tensors, futures, late answers, retries, completion tokens and
+# subdirectory (with OpenSSL it is only configured). Compiles README's excerpt and those on tensors, futures, late answers, retries, completion tokens and
 # tests in docs/getting-started.md; builds and runs the test in docs/testing.md. Checks the requested version, the
 # shared libraries' SONAME, and that a subdirectory adds no tests or programs.
 #
@@ -14,9 +14,10 @@ torch=${BATCHRPC_DOWNSTREAM_TORCH:-AUTO}
 work=$PWD/build/downstream
 rm -rf "$work"
 mkdir -p "$work"
-trap 'rm -rf "$work"' EXIT
+builds=()  # what runs in the background
+trap 'kill "${builds[@]}" 2>/dev/null; rm -rf "$work"' EXIT
 passed=0
-as_release=(-DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=20)  # like its preset, so that ccache has most files
+unity=(-DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=20)  # as in the preset release
 
 run() {  # run <name> <command>
   if ! timeout 60 "${@:2}"; then
@@ -26,17 +27,36 @@ run() {  # run <name> <command>
   passed=$((passed + 1))
 }
 
-build_downstream() {  # build_downstream <project> <build folder> [cmake arguments]
-  local log=$2.log
+configure_downstream() {  # configure_downstream <project> <build folder> [cmake arguments]
   cmake -G Ninja -S "tests/downstream/$1" -B "$2" -DCMAKE_BUILD_TYPE=Release \
     -DCMAKE_CXX_COMPILER_LAUNCHER="$(command -v ccache || true)" "${@:3}" >/dev/null
-  cmake --build "$2" --parallel "$(nproc)" >"$log" ||
-    { cat "$log" && echo "install: $2 does not build" && exit 1; } >&2
 }
 
-wait_for_builds() {  # of the build_downstream that run in the background
-  local build
-  for build in $(jobs -p); do wait "$build"; done
+build_downstream() {  # build_downstream <processors> <project> <build folder> [cmake arguments]
+  configure_downstream "${@:2}"
+  cmake --build "$3" --parallel "$1" >"$3.log" || { cat "$3.log" && echo "install: $3 does not build" && exit 1; } >&2
+}
+
+build_in_background() {  # build_in_background <project> <build folder> [cmake arguments]
+  build_downstream 1 "$@" &
+  builds+=($!)
+}
+
+wait_for_builds() {  # waits for all builds in the background, and fails if one has failed
+  local build status=0
+  for build in "${builds[@]}"; do wait "$build" || status=1; done
+  builds=()
+  return "$status"
+}
+
+check_targets() {  # check_targets <build folder of a project that has batchrpc as a subdirectory>
+  local targets
+  targets=$(cmake --build "$1" --target help)
+  if grep -E '^(test_|header_checks|add:|cartpole|call_benchmark)' <<<"$targets"; then
+    echo "install: as a subdirectory, batchrpc must not add these targets" >&2
+    exit 1
+  fi
+  passed=$((passed + 1))
 }
 
 check_refusal() {  # check_refusal <missing component> <find_package's message about it>
@@ -49,7 +69,7 @@ check_refusal() {  # check_refusal <missing component> <find_package's message a
 }
 
 cmake -G Ninja -B build/shared -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=ON \
-  "${as_release[@]}" -DBATCHRPC_TORCH="$torch" -DBATCHRPC_TESTS=OFF -DBATCHRPC_EXAMPLES=OFF -DBATCHRPC_BENCHMARKS=OFF \
+  "${unity[@]}" -DBATCHRPC_TORCH="$torch" -DBATCHRPC_TESTS=OFF -DBATCHRPC_EXAMPLES=OFF -DBATCHRPC_BENCHMARKS=OFF \
   -DBATCHRPC_WERROR="${BATCHRPC_WERROR:-OFF}" >/dev/null
 cmake --build build/shared --parallel "$(nproc)"
 scripts/check_symbols.sh build/shared/src/*.so
@@ -89,10 +109,12 @@ for kind in release shared; do
     exit 1
   fi
   has() { [ -e "$prefix/lib/cmake/batchrpc/batchrpc_$1_targets.cmake" ]; }
-  build_downstream core "$work/core-$kind" -DCMAKE_PREFIX_PATH="$prefix" -DEXCERPTS="$work/excerpts" &
-  build_downstream components "$work/components-$kind" -DCMAKE_PREFIX_PATH="$prefix" &
-  if has torch; then build_downstream torch "$work/torch-$kind" -DCMAKE_PREFIX_PATH="$prefix" -DEXCERPTS="$work/excerpts" & fi
-  if has status; then build_downstream status "$work/status-$kind" -DCMAKE_PREFIX_PATH="$prefix" & fi
+  if has torch; then
+    build_in_background torch "$work/torch-$kind" -DCMAKE_PREFIX_PATH="$prefix" -DEXCERPTS="$work/excerpts"
+  fi
+  build_in_background core "$work/core-$kind" -DCMAKE_PREFIX_PATH="$prefix" -DEXCERPTS="$work/excerpts"
+  build_in_background components "$work/components-$kind" -DCMAKE_PREFIX_PATH="$prefix"
+  if has status; then build_in_background status "$work/status-$kind" -DCMAKE_PREFIX_PATH="$prefix"; fi
   wait_for_builds
   run "core, $kind" "$work/core-$kind/core"
   run "docs/testing.md, $kind" "$work/core-$kind/agent_test"
@@ -114,21 +136,18 @@ for kind in release shared; do
   check_refusal env "it was built without its component env"
   mv "$work/env" "$prefix/lib/cmake/batchrpc/batchrpc_env_targets.cmake"
   if has tls; then
-    build_downstream components "$work/tls-$kind" -DCMAKE_PREFIX_PATH="$prefix" -DWANTED='env;profile;testing;tls'
+    build_downstream "$(nproc)" components "$work/tls-$kind" -DCMAKE_PREFIX_PATH="$prefix" -DWANTED='env;profile;testing;tls'
     run "tls, $kind" "$work/tls-$kind/components"
     run "batchrpc-keys, $kind" "$prefix/bin/batchrpc-keys" token "$work/token-$kind"
   fi
   if has status; then run "status, $kind" "$work/status-$kind/status"; fi
   if has torch; then run "torch, $kind" "$work/torch-$kind/tensors"; fi
 done
+configure_downstream subdirectory "$work/subdirectory"
+check_targets "$work/subdirectory"
 # Without OpenSSL the core has no TLS, and compiles all the same. To compile and to run is enough, so at -O0.
-build_downstream subdirectory "$work/subdirectory" "${as_release[@]}" -DCMAKE_CXX_FLAGS_RELEASE=-O0 -DBATCHRPC_TLS=OFF \
-  -DBATCHRPC_STATUS=OFF -DBATCHRPC_WERROR="${BATCHRPC_WERROR:-OFF}"
-run "subdirectory, without OpenSSL" "$work/subdirectory/subdirectory"
-targets=$(cmake --build "$work/subdirectory" --target help)
-if grep -E '^(test_|header_checks|add:|cartpole|call_benchmark)' <<<"$targets"; then
-  echo "install: as a subdirectory, batchrpc must not add these targets" >&2
-  exit 1
-fi
-passed=$((passed + 1))
+build_downstream "$(nproc)" subdirectory "$work/notls" "${unity[@]}" -DCMAKE_CXX_FLAGS_RELEASE='-O0 -DNDEBUG' \
+  -DBATCHRPC_TLS=OFF -DBATCHRPC_STATUS=OFF -DBATCHRPC_WERROR="${BATCHRPC_WERROR:-OFF}"
+run "subdirectory, without OpenSSL" "$work/notls/subdirectory"
+check_targets "$work/notls"
 echo "$passed passed, 0 failed"

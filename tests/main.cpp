@@ -1,4 +1,4 @@
-#define CATCH_CONFIG_MAIN
+#define CATCH_CONFIG_RUNNER
 #include <pthread.h>
 
 #include <atomic>
@@ -10,6 +10,7 @@
 
 namespace {
 std::atomic<int> threads_started{0};  // counted under the address sanitizer only
+bool some_lacks_tag = false;          // a test case has started threads without the tag [threads]
 }  // namespace
 
 // The thread sanitizer does not see how libstdc++.so counts who holds an exception, and takes its
@@ -72,7 +73,7 @@ class CaseLog final : public Catch::TestEventListenerBase {
     if (lacks_tag) {
       std::fprintf(stderr, "\"%s\" starts threads; give it the tag [threads]\n",
                    stats.testInfo.name.c_str());
-      some_lacks_tag_ = true;
+      some_lacks_tag = true;
     }
     if (file_ == nullptr) return;
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin_;
@@ -84,17 +85,17 @@ class CaseLog final : public Catch::TestEventListenerBase {
     std::fflush(file_);
   }
 
-  void testRunEnded(const Catch::TestRunStats& /*run*/) override {
-    if (some_lacks_tag_) std::_Exit(1);
-  }
-
  private:
   std::FILE* file_ = nullptr;
   int threads_before_ = 0;  // threads_started when the running test began
-  bool some_lacks_tag_ = false;
   std::chrono::steady_clock::time_point begin_;
   std::string missing_;  // what the running test needs and does not find
 };
 CATCH_REGISTER_LISTENER(CaseLog)
 
 }  // namespace
+
+int main(int argc, char** argv) {
+  const int failed = Catch::Session().run(argc, argv);
+  return failed == 0 && some_lacks_tag ? 1 : failed;
+}

@@ -70,6 +70,7 @@ class CallCredit {
   };
 
   [[nodiscard]] Line& line_of(Of whose) { return lines_[static_cast<std::size_t>(whose)]; }
+  // admit() where room is promised, or the bytes do not fit beside all others.
   [[nodiscard]] bool admit_in_line(std::uint64_t bytes, bool of_library, const Usage& usage);
   // Whether `bytes` more fit beside the bytes in use. A call that is larger than the limit fits
   // when half of the limit is free.

@@ -95,6 +95,7 @@ class CallTable {
   static constexpr std::uint32_t kNone = 0xffffffff;
   static constexpr std::uint32_t kLastGeneration = (std::uint32_t{1} << 30) - 1;
 
+  static constexpr std::size_t index_of(std::uint64_t id) noexcept { return id & 0xffffffffU; }
   Slot* slot_of(std::uint64_t id) noexcept;
   PendingCall release(std::size_t index);
   void free_slot(std::size_t index, std::uint64_t bytes);
@@ -128,13 +129,13 @@ inline std::uint64_t CallTable::add(PendingCall&& call) {
 }
 
 inline CallTable::Slot* CallTable::slot_of(std::uint64_t id) noexcept {
-  const std::size_t index = id & 0xffffffffU;
+  const std::size_t index = index_of(id);
   if (index >= slots_.size()) return nullptr;
   Slot& slot = slots_[index];
   return slot.used && slot.generation == id >> 32 ? &slot : nullptr;
 }
 
-// Frees the slot of a call that was moved from it, and had these bytes.
+// Frees a slot whose call, of this many bytes, was moved out.
 inline void CallTable::free_slot(std::size_t index, std::uint64_t bytes) {
   Slot& slot = slots_[index];
   slot.used = false;
@@ -149,7 +150,7 @@ inline std::optional<PendingCall> CallTable::take(std::uint64_t id) {
   std::optional<PendingCall> call;
   if (Slot* const slot = slot_of(id); slot != nullptr) {
     call.emplace(std::move(slot->call));
-    free_slot(id & 0xffffffffU, call->bytes);
+    free_slot(index_of(id), call->bytes);
   }
   return call;
 }

@@ -18,7 +18,13 @@ std::optional<PendingCall> OutgoingCalls::take_answered(std::uint64_t id,
   std::vector<Bytes> payloads;  // destroyed without the lock
   std::unique_lock lock(mutex_);
   std::optional<PendingCall> call = calls_.take(id);
-  const bool cut = call && call->place.has_chunks && cut_off(id, payloads);
+  bool cut = false;
+  try {
+    cut = call && call->place.has_chunks && cut_off(id, payloads);
+  } catch (...) {  // there is no memory; the call is dropped without the lock
+    lock.unlock();
+    throw;
+  }
   if (call && result_bytes > 0) {  // an error is counted by fail()
     const std::uint64_t took =
         stopwatch_.between(call->called_ticks, link_->connection().read_at());

@@ -53,7 +53,7 @@ TEST_CASE("blocks of every size hold what they were asked for, apart from each o
   free_block(nullptr, 100);
 }
 
-TEST_CASE("blocks that go from thread to thread are in one thread's hands at a time") {
+TEST_CASE("blocks that go from thread to thread are in one thread's hands at a time", "[threads]") {
   constexpr std::size_t kThreads = 4;
   constexpr int kRounds = 500;
   constexpr std::size_t kAtOnce = 100;
@@ -158,7 +158,7 @@ TEST_CASE("blocks are freed to where blocks of their size are taken from") {
   CHECK_THROWS_AS(allocator.allocate(static_cast<std::size_t>(-1)), std::bad_alloc);
 }
 
-TEST_CASE("a thread's free blocks are for the others when it has ended") {
+TEST_CASE("a thread's free blocks are for the others when it has ended", "[threads]") {
   constexpr std::size_t kSize = 496;
   constexpr std::size_t kMany = 320;
   give_back_free_blocks();
@@ -182,7 +182,7 @@ struct LastUser {
   }
 };
 
-TEST_CASE("what a thread frees as the last of all is given back at once") {
+TEST_CASE("what a thread frees as the last of all is given back at once", "[threads]") {
   give_back_free_blocks();
   const auto use_last = [] {
     thread_local LastUser last;  // made first, and so destroyed after what the pool keeps

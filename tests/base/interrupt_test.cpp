@@ -28,7 +28,7 @@ int status_of_child(Body body) {
   return status;
 }
 
-TEST_CASE("an interrupt becomes a call, once") {
+TEST_CASE("an interrupt becomes a call, once", "[threads]") {
   const int number = GENERATE(SIGINT, SIGTERM);
   std::promise<int> received;
   InterruptHandler handler([&](int signal) { received.set_value(signal); });
@@ -38,7 +38,7 @@ TEST_CASE("an interrupt becomes a call, once") {
   CHECK(result.get() == number);
 }
 
-TEST_CASE("the destructor waits for the call under way") {
+TEST_CASE("the destructor waits for the call under way", "[threads]") {
   std::promise<void> begun;
   bool ended = false;
   {
@@ -53,7 +53,8 @@ TEST_CASE("the destructor waits for the call under way") {
   CHECK(ended);
 }
 
-TEST_CASE("without an interrupt nothing is called, and the signals are handled as before") {
+TEST_CASE("without an interrupt nothing is called, and the signals are handled as before",
+          "[threads]") {
   bool called = false;
   struct sigaction during {};
   struct sigaction after {};
@@ -67,12 +68,12 @@ TEST_CASE("without an interrupt nothing is called, and the signals are handled a
   InterruptHandler again([](int) {});
 }
 
-TEST_CASE("a process has one interrupt handler at a time") {
+TEST_CASE("a process has one interrupt handler at a time", "[threads]") {
   InterruptHandler handler([](int) {});
   CHECK_THROWS_AS(InterruptHandler([](int) {}), InvalidArgument);
 }
 
-TEST_CASE("of two different interrupts the first is told") {
+TEST_CASE("of two different interrupts the first is told", "[threads]") {
   std::promise<int> received;
   {
     InterruptHandler handler([&](int signal) { received.set_value(signal); });

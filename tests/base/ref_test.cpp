@@ -45,7 +45,8 @@ TEST_CASE("a reference is assigned to itself, shared anew, and given away withou
 }
 
 TEST_CASE(
-    "of threads that share an object the last to let go destroys it, and sees what the rest did") {
+    "of threads that share an object the last to let go destroys it, and sees what the rest did",
+    "[threads]") {
   struct Shared final : RefCounted<Shared> {
     explicit Shared(std::atomic<int>& destroyed) : count(destroyed) {}
     ~Shared() { count += written[0] + written[1]; }

@@ -8,7 +8,7 @@
 namespace batchrpc::detail {
 namespace small_mutex_test {
 
-TEST_CASE("a small mutex is had by one thread at a time, and wakes those that wait") {
+TEST_CASE("a small mutex is had by one thread at a time, and wakes those that wait", "[threads]") {
   constexpr int kThreads = 4;
   constexpr int kTimes = 20'000;
   SmallMutex mutex;

@@ -25,7 +25,7 @@ std::vector<std::size_t> places_of(std::size_t threads) {
   return places;
 }
 
-TEST_CASE("threads that live at once have places of their own, and give them back") {
+TEST_CASE("threads that live at once have places of their own, and give them back", "[threads]") {
   const std::size_t own = thread_place();
   for (int round = 0; round < 20; ++round) {
     const std::vector<std::size_t> places = places_of(8);
@@ -36,7 +36,7 @@ TEST_CASE("threads that live at once have places of their own, and give them bac
   }
 }
 
-TEST_CASE("more threads than there are places for have none") {
+TEST_CASE("more threads than there are places for have none", "[threads]") {
   const std::vector<std::size_t> places = places_of(2 * kThreadPlaces);
   std::multiset<std::size_t> all(places.begin(), places.end());
   CHECK(all.count(kThreadPlaces) >= kThreadPlaces);
@@ -45,7 +45,7 @@ TEST_CASE("more threads than there are places for have none") {
   CHECK(places_of(1).front() < kThreadPlaces);
 }
 
-TEST_CASE("what a thread wrote by its place is seen by the thread that has it next") {
+TEST_CASE("what a thread wrote by its place is seen by the thread that has it next", "[threads]") {
   std::vector<std::uint64_t> counts(kThreadPlaces);  // plain: under the thread sanitizer, too
   constexpr int kThreads = 200;
   std::vector<std::thread> running;

@@ -52,7 +52,7 @@ TEST_CASE("promise 7: the same load without limits collapses, so the limits are 
   Tally tally;
   server.load(client, tally, 5 * kCapacity, kLoadTime);
   server.world.run_for(kLoadTime + 3s);
-  CHECK(goodput(tally) < 0.1);
+  CHECK(tally.answered < 3 * kCapacity);  // what 3 s would be enough for
   CHECK(server.processors.most > 1000);
   server.world.run_for(150s);  // what waits is done all the same
 }

@@ -19,7 +19,7 @@ void check_twice(std::size_t iterations, Words words) {
 }
 
 TEST_CASE("a parameter server's model is that of one process, and the same bits in each run") {
-  check_twice(6, {"--trainers", "5", "--transport", "tcp"});
+  check_twice(3, {"--trainers", "5", "--transport", "tcp"});
 }
 
 TEST_CASE("the model of two servers is that of one process, and the same bits in each run") {
