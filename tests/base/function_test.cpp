@@ -64,7 +64,7 @@ TEST_CASE("Arguments are passed on as they are, and results converted") {
   CHECK(kept == 3);
 }
 
-TEMPLATE_TEST_CASE("Small, large and throwing-move callables are moved and destroyed once",
+TEMPLATE_TEST_CASE("Small, large and throwing-move callables are moved and destroyed once", "",
                    (Counted<8, true>), (Counted<100, true>), (Counted<8, false>)) {
   int living = 0;
   {
