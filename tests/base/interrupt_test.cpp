@@ -1,4 +1,5 @@
 #include "batchrpc/base/interrupt.hpp"
+#include "batchrpc/base/error.hpp"
 
 #include <sys/wait.h>
 #include <unistd.h>
