@@ -307,7 +307,7 @@ TEST_CASE("a short handler of a batcher without a node runs on the thread that c
   CHECK(threads == std::vector<std::thread::id>{std::this_thread::get_id()});
 }
 
-TEST_CASE("a chain of batches that each bring the next does not use up the stack") {
+TEST_CASE("a chain of batches that each bring the next does not use up the stack", "[threads]") {
   constexpr int kBatches = 100'000;
   int runs = 0;
   std::function<void(int)> next;
