@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Installs the static and the shared library into a temporary prefix, and builds and runs the
 # programs of tests/downstream against each; then it builds, without OpenSSL, the program that has batchrpc as a
-# subdirectory (with OpenSSL it is only configured). Compiles README's excerpt and those on tensors, futures, late answers, retries, completion tokens and
-# tests in docs/getting-started.md; builds and runs the test in docs/testing.md. Checks the requested version, the
-# shared libraries' SONAME, and that a subdirectory adds no tests or programs.
+# subdirectory (with OpenSSL it is only configured). Compiles README's excerpt and those on tensors, futures, late
+# answers, retries, completion tokens and tests in docs/getting-started.md; builds and runs the test in
+# docs/testing.md. Checks the requested version, the shared libraries' SONAME, and that a subdirectory adds no tests or
+# programs.
 #
 # Build build/release first (scripts/test.sh). BATCHRPC_DOWNSTREAM_TORCH=OFF leaves
 # LibTorch out.

@@ -4,7 +4,6 @@
 #include "largest_allocation.hpp"
 #include "long_tests.hpp"
 #include "node/virtual_world.hpp"
-#include "sanitizers.hpp"
 
 // What a callback may do: everything. And what is left behind by what is over: nothing.
 
@@ -18,13 +17,8 @@ namespace callbacks_test {
 using namespace std::chrono_literals;
 using test::outcome;
 
-#if BATCHRPC_TEST_ASAN || BATCHRPC_TEST_TSAN
-constexpr int kManyCalls = 100'000;
-constexpr int kManyNodes = 1000;
-#else
-constexpr int kManyCalls = 1'000'000;
-constexpr int kManyNodes = 10'000;
-#endif
+constexpr int kManyCalls = test::less_if_sanitized(1'000'000);
+constexpr int kManyNodes = test::less_if_sanitized(10'000);
 
 struct Pair : test::NodePair {
   Pair() { b.expose<&callbacks::add>(); }

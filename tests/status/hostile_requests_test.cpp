@@ -10,7 +10,7 @@
 
 #include "batchrpc/status/status_server.hpp"
 #include "http_client.hpp"
-#include "sanitizers.hpp"
+#include "long_tests.hpp"
 #include "status/http_answer.hpp"
 
 // What a status page does with bytes that nobody should send.
@@ -83,7 +83,7 @@ TEST_CASE("10^5 malformed requests are answered, refused or dropped, and the pag
   const StatusServer page(node);
   constexpr int kClients = 4;
   constexpr int kAtOnce = 10;
-  constexpr int kWanted = BATCHRPC_TEST_ASAN || BATCHRPC_TEST_TSAN ? 10'000 : 100'000;
+  constexpr int kWanted = batchrpc::test::less_if_sanitized(100'000);
   std::atomic<int> sent{0};
   std::vector<std::thread> clients;
   for (int client = 0; client < kClients; ++client) {
