@@ -10,6 +10,19 @@ namespace codec_test {
 
 using namespace wire_test;
 
+struct EncodedUnion;
+
+}  // namespace codec_test
+
+template <>
+struct Codec<codec_test::EncodedUnion> {
+  using Wire = int;
+  static Wire encode(const codec_test::EncodedUnion& value);
+  static codec_test::EncodedUnion decode(Wire wire);
+};
+
+namespace codec_test {
+
 TEST_CASE("the pointer to the arguments may be anywhere among the reserved words", "[codec]") {
   Encoder encoder(10);
   encoder.words()[3] = 42;
@@ -71,6 +84,53 @@ TEST_CASE("scalars lie where Cap'n Proto's compiler puts them", "[codec]") {
   encode_struct(encoder, 0, 0x11223344, true, std::uint8_t{0x55}, 1.0);
   CHECK(encoder.words() ==
         std::vector<Word>{(Word{2} << 32), 0x0000550111223344U, 0x3ff0000000000000U});
+}
+
+struct StartsWithUnion {
+  union {
+    int whole;
+    float real;
+  };
+};
+struct EndsWithUnion {
+  int small[3];
+  std::string text;
+  std::optional<std::vector<int>> list;
+  union {
+    int whole;
+    float real;
+  };
+};
+struct HasNamedUnion {
+  int id;
+  StartsWithUnion either;
+};
+/// Has members from which a union could be made, but none that is one.
+struct HasNoUnion {
+  Point point;
+  std::variant<int, float> either;
+  std::optional<int> maybe;
+  std::array<int, 2> pair;
+};
+/// A codec of its own makes a type codable, and so the structs that contain it.
+struct EncodedUnion {
+  union {
+    int whole;
+    float real;
+  };
+};
+struct HasEncodedUnion {
+  EncodedUnion first;
+  int second;
+};
+
+TEST_CASE("a struct with a union is refused, but not one with a union that has a codec",
+          "[codec]") {
+  STATIC_REQUIRE_FALSE(Codable<StartsWithUnion>);
+  STATIC_REQUIRE_FALSE(Codable<EndsWithUnion>);
+  STATIC_REQUIRE_FALSE(Codable<HasNamedUnion>);
+  STATIC_REQUIRE(Codable<HasNoUnion>);
+  STATIC_REQUIRE(Codable<HasEncodedUnion>);
 }
 
 }  // namespace codec_test

@@ -23,6 +23,10 @@ struct it_has_no_name;
 /// A method is exposed with its object, expose<&T::method>(object), or for objects behind RRefs,
 /// expose<&T::method>(). It creates through the handle of its object, handle.create<&T::method>().
 struct it_is_a_method_of_an_object;
+/// The name of a function comes first: expose("name", &f).
+struct the_name_comes_first;
+/// A factory returns the object, or a pointer to it; this function returns nothing.
+struct factory_returns_no_object;
 /// Objects of an abstract class cannot be created. Expose a class that implements it:
 /// expose_implementation<Interface, T(int)>().
 template <class T>
@@ -154,22 +158,34 @@ inline constexpr bool kExposable<Traits> = Traits::kTakesTemporaries&&
       return (Codable<P> && ...);
     }(static_cast<typename Traits::Arguments*>(nullptr));
 
-// The traits of a function without a name, and of a method that is used as a function.
+// The traits of a function without a name, of a method that is used as a function, of a function
+// that is followed by its name, and of a factory that returns nothing.
 struct Unnamed {};
 struct MethodAlone {};
+struct NameFollows {};
+struct NothingMade {};
 template <auto F>
 using TraitsOf =
     std::conditional_t<is_plain_name(printed_name<F>()), FunctionTraits<decltype(F)>, Unnamed>;
+template <class... Rest>
+inline constexpr bool kIsName = sizeof...(Rest) == 1 &&
+                                (std::is_convertible_v<Rest, std::string_view> && ...);
 // The traits of a method that is exposed with `Rest`: a name for it, its object, or nothing.
 template <auto M, class... Rest>
-using MethodTraits = std::conditional_t<sizeof...(Rest) == 1 &&
-                                            (std::is_convertible_v<Rest, std::string_view> && ...),
-                                        FunctionTraits<decltype(M)>, TraitsOf<M>>;
+using MethodTraits = std::conditional_t<kIsName<Rest...>, FunctionTraits<decltype(M)>, TraitsOf<M>>;
+// The traits of a function that is exposed with `Rest`: nothing, or what cannot be there.
+template <auto F, class... Rest>
+using PlainTraits = std::conditional_t<kIsName<Rest...>, NameFollows, TraitsOf<F>>;
 template <class Callable>
 using CallableTraits =
     std::conditional_t<std::is_member_pointer_v<Callable>, MethodAlone, FunctionTraits<Callable>>;
+template <class Traits>
+inline constexpr bool kMakesNothing = false;
+template <HasSignature Traits>
+inline constexpr bool kMakesNothing<Traits> = std::is_void_v<typename Traits::Result>;
 template <auto F>
-using FactoryTraits = WithoutResult<TraitsOf<F>>;
+using FactoryTraits =
+    std::conditional_t<kMakesNothing<TraitsOf<F>>, NothingMade, WithoutResult<TraitsOf<F>>>;
 template <auto F>
 using FunctionFactoryTraits = std::conditional_t<std::is_member_function_pointer_v<decltype(F)>,
                                                  MethodAlone, FactoryTraits<F>>;
@@ -180,6 +196,10 @@ consteval auto mistake_of_types() {
     return Mistake<mistake::it_has_no_name>{};
   } else if constexpr (std::is_same_v<Traits, MethodAlone>) {
     return Mistake<mistake::it_is_a_method_of_an_object>{};
+  } else if constexpr (std::is_same_v<Traits, NameFollows>) {
+    return Mistake<mistake::the_name_comes_first>{};
+  } else if constexpr (std::is_same_v<Traits, NothingMade>) {
+    return Mistake<mistake::factory_returns_no_object>{};
   } else if constexpr (!HasSignature<Traits>) {
     return Mistake<mistake::it_has_no_single_signature>{};
   } else {
@@ -312,6 +332,8 @@ concept ExposableMethod = std::is_member_pointer_v<decltype(M)> && kExposable<Tr
 /// Why a function with these traits cannot be exposed; void if it can.
 template <class Traits>
 using WhyNotExposed = typename decltype(mistake_of_function<Traits>())::type;
+template <auto F, class... Rest>
+using WhyNotPlain = WhyNotExposed<PlainTraits<F, Rest...>>;
 
 template <class Constructor>
 struct ConstructorMistake : Mistake<mistake::constructor_has_no_parameter_list<Constructor>> {};

@@ -142,9 +142,9 @@ class BATCHRPC_EXPORT Node {
     expose(std::string(detail::function_name<F>()), F, options);
   }
   /// @cond
-  template <auto F, class Why = detail::WhyNotExposed<detail::TraitsOf<F>>>
+  template <auto F, class... Rest, class Why = detail::WhyNotPlain<F, Rest...>>
   requires(!std::is_member_pointer_v<decltype(F)> && !std::is_void_v<Why>) BATCHRPC_NOT_EXPOSABLE
-      void expose(const ExposeOptions& options = {}) const;
+      void expose(Rest&&... rest) const;
   /// @endcond
 
   /// Lets peers call the method `M` of one object. The node shares an object that is given as a

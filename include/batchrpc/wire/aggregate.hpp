@@ -103,6 +103,29 @@ concept HasBase = requires {
   T{AnyBase<T>{}};
 };
 
+/// Converts to a union and to nothing else.
+struct AnyUnion {
+  template <class Union>
+  requires std::is_union_v<Union>
+  operator Union() const noexcept;  // not defined
+};
+
+// Whether the member after sizeof...(I) values is a union; an array takes a value for each element.
+// Without braces of its own, an initialiser may go to a member of a member, which does not count.
+template <class T, std::size_t... I>
+constexpr bool is_union_at(std::index_sequence<I...>) {
+  return requires { T{AnyValueOf<I>{}..., AnyUnion{}}; }
+  &&!requires { T{AnyValueOf<I>{}..., {AnyUnion{}}}; };
+}
+
+/// Whether T has a member that is a union, among its first members. One without a name has no
+/// structured binding.
+template <class T>
+inline constexpr bool kHasUnion = []<std::size_t... I>(std::index_sequence<I...>) {
+  return (is_union_at<T>(std::make_index_sequence<I>{}) || ...);
+}
+(std::make_index_sequence<kMaxMembers>{});
+
 /// Stands for the members of an aggregate that has bit-fields, which cannot be sent.
 class BitField {
   BitField();  // no aggregate
@@ -131,9 +154,9 @@ constexpr auto member_types() {
 template <class T>
 using MemberTypes = decltype(member_types<T>());
 
-/// Aggregates without base classes and with at most kMaxMembers members.
+/// Aggregates without base classes and unions, and with at most kMaxMembers members.
 template <class T>
-concept Aggregate =
-    std::is_class_v<T> && std::is_aggregate_v<T> && !HasBase<T> && kMemberCount<T> <= kMaxMembers;
+concept Aggregate = std::is_class_v<T> && std::is_aggregate_v<T> && !HasBase<T> &&
+                    kMemberCount<T> <= kMaxMembers && !kHasUnion<T>;
 
 }  // namespace batchrpc::detail
