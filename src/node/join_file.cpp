@@ -2,10 +2,11 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
-#include <fstream>
 #include <string_view>
 #include <system_error>
 
@@ -49,9 +50,10 @@ int written(const std::string& path, const std::string& address) {
 
 std::string read_join_file(const std::string& path) {
   std::array<char, 1024> start{};  // an address is shorter
-  std::ifstream file(path, std::ios::binary);
-  file.read(start.data(), start.size());
-  const std::string_view text(start.data(), static_cast<std::size_t>(file.gcount()));
+  const detail::OwnedFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0) return {};
+  const ssize_t size = ::read(file.get(), start.data(), start.size());
+  const std::string_view text(start.data(), static_cast<std::size_t>(std::max(size, ssize_t{0})));
   return std::string(text.substr(0, text.find('\n')));
 }
 

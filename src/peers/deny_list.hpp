@@ -22,7 +22,6 @@ class DenyList {
   bool look();
 
  private:
-  [[nodiscard]] bool is_readable() const;
   void load();
 
   const std::string path_;

@@ -3,11 +3,13 @@
 #include <sys/stat.h>
 
 #include <array>
+#include <filesystem>
 #include <mutex>
 #include <new>
 #include <utility>
 
 #include "base/file_stamp.hpp"
+#include "base/short_file.hpp"
 #include "batchrpc/base/error.hpp"
 #include "tls/certificate_name.hpp"
 #include "tls/credentials.hpp"
@@ -24,6 +26,13 @@ namespace {
                                     const std::string& what) {
   const std::string reason = take_openssl_error();
   refuse(option, path, what + (reason.empty() ? "" : " (" + reason + ")"));
+}
+
+// A reader of a FIFO or a device would wait, and the node with it.
+void check_readable(const char* option, const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::exists(path, error) && !is_short_file(path))
+    refuse(option, path, "is not a file of at most 1 MiB; name a file in the PEM format");
 }
 
 // Its group may read it: root may own the key, and let the group of the service read it.
@@ -149,6 +158,10 @@ class CertificateCredentials final : public Credentials {
 
   [[nodiscard]] State load() const {
     ERR_clear_error();
+    check_readable("certificate", options_.certificate);
+    check_readable("key", options_.key);
+    check_readable("authority", options_.authority);
+    if (!options_.revocations.empty()) check_readable("revocations", options_.revocations);
     State made{.context = new_context()};
     SSL_CTX* const context = made.context.get();
     if (SSL_CTX_use_certificate_chain_file(context, options_.certificate.c_str()) != 1)

@@ -1,4 +1,5 @@
 // Nodes that find their root by a file.
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -44,6 +45,16 @@ TEST_CASE("a join file is for its user alone, and writing it follows no link of 
   CHECK(read_join_file(precious.string()) == "precious");
   using Perms = std::filesystem::perms;
   CHECK(std::filesystem::status(path).permissions() == (Perms::owner_read | Perms::owner_write));
+}
+
+TEST_CASE(
+    "a join file that is a FIFO, a folder or a device has no address, and nobody waits for it") {
+  const test::TemporaryFolder folder;
+  const std::string path = folder.file("join");
+  SECTION("a FIFO") { REQUIRE(::mkfifo(path.c_str(), 0600) == 0); }
+  SECTION("a folder") { std::filesystem::create_directory(path); }
+  SECTION("a device") { std::filesystem::create_symlink("/dev/null", path); }
+  CHECK(read_join_file(path).empty());
 }
 
 TEST_CASE("nodes find each other through a file", "[threads]") {
