@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <algorithm>
 #include <barrier>
 #include <chrono>
@@ -307,7 +307,9 @@ std::vector<double> run_all(const Options& options) {
 
 int run(int argc, const char* const* argv) {
   Options options;
-  CLI::App app("Does the work of parameter_server --synthetic with bare sockets.");
+  const auto parser = batchrpc_examples::make_parser(
+      "Does the work of parameter_server --synthetic with bare sockets.");
+  CLI::App& app = *parser;
   app.add_option("--trainers", options.trainers, "trainer processes")->check(CLI::Range(1, 64));
   app.add_option("--iterations", options.iterations)->check(CLI::Range(1, 100'000));
   app.add_option("--threads", options.threads, "threads of the server")->check(CLI::Range(1, 64));

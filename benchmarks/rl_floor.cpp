@@ -9,8 +9,6 @@
 #include <torch/torch.h>
 
 #include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -199,7 +197,9 @@ class Agent {
 };
 
 int run(int argc, const char* const* argv) {
-  CLI::App app("The floor of rl_benchmark: bare sockets. The first episode is for warming up.");
+  const auto parser = batchrpc_examples::make_parser(
+      "The floor of rl_benchmark: bare sockets. The first episode is for warming up.");
+  CLI::App& app = *parser;
   Options options;
   using batchrpc_examples::between;
   app.add_option("--world-size", options.world_size, "observers and 2")->check(between(3, 1000));

@@ -2,7 +2,7 @@
 // of one on either side. It uses two processes and a Unix socket or TCP.
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <atomic>
 #include <batchrpc/batchrpc.hpp>
 #include <chrono>
@@ -121,7 +121,9 @@ class User {
 };
 
 int run(int argc, const char* const* argv) {
-  CLI::App app("Makes and drops remote references over one connection.");
+  const auto parser =
+      batchrpc_examples::make_parser("Makes and drops remote references over one connection.");
+  CLI::App& app = *parser;
   std::size_t count = 1'000'000;
   std::string transport = "unix";
   app.add_option("--count", count, "how many")->check(CLI::Range(1, 100'000'000));

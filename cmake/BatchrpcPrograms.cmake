@@ -38,6 +38,7 @@ endfunction()
 #   NAME/*.cpp   program NAME from main.cpp; the other files form the library NAME_lib, also for tests;
 #                among them options.cpp and report.cpp (command lines, JSON) are templates
 #                that take long to optimize but run once: with -O1
+#                Only NAME_lib uses the precompiled torch/torch.h, which takes seconds to load.
 #   common/*.cpp library batchrpc_<folder>_common, which all link, without LibTorch
 function(batchrpc_programs)
   get_filename_component(folder ${CMAKE_CURRENT_SOURCE_DIR} NAME)
@@ -100,7 +101,11 @@ function(batchrpc_programs)
       endif()
       add_library(${name}_lib STATIC ${rest})
       batchrpc_program_settings(${name}_lib)
-      batchrpc_program_pch(${name}_lib ${torch})
+      if(torch)
+        batchrpc_torch_pch(${name}_lib)
+      else()
+        batchrpc_program_pch(${name}_lib FALSE)
+      endif()
       target_link_libraries(${name}_lib PUBLIC ${program_libraries})
       set_property(GLOBAL APPEND PROPERTY BATCHRPC_PROGRAM_LIBRARIES ${name}_lib)
       set(program_libraries ${name}_lib)
@@ -108,8 +113,10 @@ function(batchrpc_programs)
     if(EXISTS ${main})
       add_executable(${name} ${main})
       batchrpc_program_settings(${name})
-      if(torch OR rest)  # users copy programs of one file, so these must include all that they use
+      if(rest)
         batchrpc_program_pch(${name} ${torch})
+      elseif(torch)  # users copy other programs of one file, so these must include all that they use
+        batchrpc_torch_pch(${name})
       endif()
       target_link_libraries(${name} PRIVATE ${program_libraries})
       set_property(GLOBAL APPEND PROPERTY BATCHRPC_PROGRAMS ${name})
@@ -123,16 +130,19 @@ function(batchrpc_program_settings target)
   target_compile_options(${target} PUBLIC "SHELL:-iquote ${CMAKE_CURRENT_SOURCE_DIR}")
 endfunction()
 
+# The headers that take up to half of the compile time of a file without torch/torch.h. CLI11 is not among them, because
+# its constants take seconds in each file that includes it. Where LibTorch is linked, its compile definitions count.
 function(batchrpc_program_pch target torch)
+  set(owner batchrpc_program_pch)
   if(torch)
-    batchrpc_torch_pch(${target})
-    return()
+    set(owner batchrpc_torch_program_pch)
   endif()
-  if(NOT TARGET batchrpc_program_pch)
-    # These headers take up to half of the compile time of a file. CLI11 is not among them, because its constants take
-    # seconds in each file that includes it.
-    batchrpc_pch_owner(batchrpc_program_pch <batchrpc/batchrpc.hpp> <nlohmann/json.hpp>)
-    target_link_libraries(batchrpc_program_pch PRIVATE batchrpc::batchrpc nlohmann_json::nlohmann_json)
+  if(NOT TARGET ${owner})
+    batchrpc_pch_owner(${owner} <batchrpc/batchrpc.hpp> <nlohmann/json.hpp>)
+    target_link_libraries(${owner} PRIVATE batchrpc::batchrpc nlohmann_json::nlohmann_json)
+    if(torch)
+      target_link_libraries(${owner} PRIVATE batchrpc::libtorch)
+    endif()
   endif()
-  batchrpc_pch(${target} batchrpc_program_pch)
+  batchrpc_pch(${target} ${owner})
 endfunction()

@@ -1,8 +1,6 @@
 #include "batch_benchmark/options.hpp"
 
 #include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <filesystem>
 #include <map>
 #include <numeric>
@@ -113,10 +111,11 @@ void fill_in(const CLI::App& app, const Texts& texts, Options& options) {
 }  // namespace
 
 std::optional<Options> parse_options(int argc, const char* const* argv) {
-  CLI::App app(
+  const auto parser = batchrpc_examples::make_parser(
       "Measures the cost and the gain of batching, with various settings. Each section prints its "
       "own table.",
       "batch_benchmark");
+  CLI::App& app = *parser;
   Options options;
   Texts texts;
   add_options(app, options, texts);

@@ -1,6 +1,6 @@
 #include "call_benchmark/options.hpp"
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "common/command_line.hpp"
 #include "common/lists.hpp"
 
 namespace call_benchmark {
@@ -204,7 +205,8 @@ void take(const Texts& texts, Options& options) {
 }  // namespace
 
 std::optional<Options> parse_options(int argc, const char* const* argv) {
-  CLI::App app(kAbout, "call_benchmark");
+  const auto parser = batchrpc_examples::make_parser(kAbout, "call_benchmark");
+  CLI::App& app = *parser;
   Options options;
   Texts texts;
   add_options(app, options, texts);

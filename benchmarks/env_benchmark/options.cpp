@@ -1,8 +1,6 @@
 #include "env_benchmark/options.hpp"
 
 #include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <algorithm>
 
 #include "common/command_line.hpp"
@@ -16,10 +14,11 @@ namespace examples = batchrpc_examples;
 using examples::between;
 
 std::optional<Options> parse_options(int argc, const char* const* argv) {
-  CLI::App app(
+  const auto parser = examples::make_parser(
       "Measures environments that are stepped by workers in their own processes, and compares them "
       "with the same environments stepping freely, by the fraction of time spent in steps. Steps "
       "sleep or compute.");
+  CLI::App& app = *parser;
   Options options;
   std::vector<std::size_t> buffers{1, 2};
   std::vector<std::string> modes{"sync", "recv"};

@@ -1,8 +1,6 @@
 #include "policy_benchmark/options.hpp"
 
 #include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <filesystem>
 #include <regex>
 
@@ -86,10 +84,11 @@ void check(const Options& options) {
 }  // namespace
 
 std::optional<Options> parse_options(int argc, const char* const* argv) {
-  CLI::App app(
+  const auto parser = batchrpc_examples::make_parser(
       "Measures policies: forward passes per second of each form compared with the eager one, and "
       "the same when the library serves them to other processes.",
       "policy_benchmark");
+  CLI::App& app = *parser;
   Options options;
   add_options(app, options);
   const bool go_on =

@@ -1,8 +1,6 @@
 #include "rl_benchmark/options.hpp"
 
 #include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <array>
 #include <batchrpc/base/error.hpp>
@@ -260,7 +258,7 @@ void make_settings(Options& options) {
 }  // namespace
 
 std::optional<Options> parse_options(int argc, const char* const* argv) {
-  CLI::App app(
+  const auto parser = batchrpc_examples::make_parser(
       "The RL throughput benchmark of torch.distributed.rpc on batchrpc: observers ask an agent "
       "for "
       "actions, and a coordinator measures. Any one argument may have several values, separated by "
@@ -268,6 +266,7 @@ std::optional<Options> parse_options(int argc, const char* const* argv) {
       "environment (torchrun) this is one process of the run; otherwise it starts all. Exit code "
       "3: "
       "the run ended early, and the measurements so far are reported.");
+  CLI::App& app = *parser;
   Options options;
   for (const Parameter& parameter : kParameters)
     options.arguments.push_back({.name = parameter.name, .text = parameter.default_text});

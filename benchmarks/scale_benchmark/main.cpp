@@ -3,8 +3,6 @@
 #include <unistd.h>
 
 #include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -114,7 +112,9 @@ void draw(const Section& section, const std::vector<Point>& points, const std::s
 }
 
 int run(int argc, const char* const* argv) {
-  CLI::App app("Measures how costs grow with the size of the work. Without a section: all.");
+  const auto parser = examples::make_parser(
+      "Measures how costs grow with the size of the work. Without a section: all.");
+  CLI::App& app = *parser;
   Options options;
   std::vector<std::string> names;
   for (const Section& section : sections())

@@ -1,8 +1,6 @@
 // Measures small calls next to a large payload on one connection: how long a call of 1 KiB takes
 // while 1 GiB is being sent. It needs a link that is slower than memory; run.sh makes one.
 #include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <batchrpc/batchrpc.hpp>
 #include <chrono>
@@ -130,8 +128,9 @@ int call(const Options& options) {
 }
 
 int run(int argc, const char* const* argv) {
-  CLI::App app(
+  const auto parser = make_parser(
       "Times calls of 1 KiB while a large payload is being sent over the same connection.");
+  CLI::App& app = *parser;
   Options options;
   auto* const serve_option =
       app.add_option("--serve", options.serve, "run the server at tcp://host:port");

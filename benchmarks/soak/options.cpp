@@ -1,8 +1,6 @@
 #include "soak/options.hpp"
 
 #include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <array>
 #include <limits>
 #include <map>
@@ -27,7 +25,8 @@ const std::map<std::string, Role> kRoles{{"conductor", Role::conductor},
 }  // namespace
 
 bool parse_options(Options& options, int argc, const char* const* argv) {
-  CLI::App app(kAbout, "soak");
+  const auto parser = batchrpc_examples::make_parser(kAbout, "soak");
+  CLI::App& app = *parser;
   app.set_help_flag("-h,--help", "Print this help and exit");
   app.add_option("--seconds", options.seconds, "Duration in seconds (120)")
       ->check(batchrpc_examples::between(20, 1'000'000));

@@ -1,8 +1,6 @@
 #include "tensor_benchmark/options.hpp"
 
 #include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <map>
 #include <stdexcept>
@@ -178,11 +176,12 @@ std::vector<int> Options::windows_of(Mode mode) const {
 }
 
 std::optional<Options> parse_options(int argc, const char* const* argv) {
-  CLI::App app(
+  const auto parser = batchrpc_examples::make_parser(
       "Measures tensor transfers between two processes through batchrpc. In turn with each figure "
       "it measures bare sockets that move the same bytes (the floor). For inproc the floor is a "
       "memcpy.",
       "tensor_benchmark");
+  CLI::App& app = *parser;
   Options options;
   Texts texts;
   add_options(app, options, texts);

@@ -1,8 +1,6 @@
 #include "cartpole/options.hpp"
 
 #include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <charconv>
 #include <map>
 #include <set>
@@ -104,10 +102,11 @@ std::vector<int> parse_world_sizes(const std::string& text) {
 }
 
 std::optional<CartPoleOptions> parse_options(int argc, const char* const* argv) {
-  CLI::App app(
+  const auto parser = make_parser(
       "Trains a policy for CartPole-v1 with one agent and many observers, each in its own "
       "process. In every step each observer sends its state to the agent and waits for an action. "
       "Follows the batch RPC tutorial of PyTorch.");
+  CLI::App& app = *parser;
   CartPoleOptions options;
   add_group_options(app, options.group);
   add_training_options(app, options);

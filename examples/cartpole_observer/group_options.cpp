@@ -1,8 +1,6 @@
 #include "cartpole_observer/group_options.hpp"
 
 #include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <array>
 #include <batchrpc/base/error.hpp>
 #include <batchrpc/transport/tcp_address.hpp>

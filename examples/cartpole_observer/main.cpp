@@ -1,6 +1,4 @@
 #include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 
 #include "cartpole_observer/group_options.hpp"
 #include "cartpole_observer/observer_process.hpp"
@@ -11,10 +9,11 @@ namespace {
 using namespace batchrpc_examples;
 
 int run_with(int argc, const char* const* argv) {
-  CLI::App app(
+  const auto parser = make_parser(
       "One observer of a CartPole run whose agent is `cartpole`: the same as `cartpole "
       "--rank` with a rank above 0, but without LibTorch, which takes longer to load than all "
       "else here.");
+  CLI::App& app = *parser;
   GroupOptions options;
   add_group_options(app, options);
   const bool run = parse_command_line(app, argc, argv, [&] {

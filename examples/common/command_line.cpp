@@ -22,6 +22,10 @@
 
 namespace batchrpc_examples {
 
+std::unique_ptr<CLI::App> make_parser(const std::string& about, const std::string& name) {
+  return std::make_unique<CLI::App>(about, name);
+}
+
 bool parse_command_line(CLI::App& app, int argc, const char* const* argv,
                         const std::function<void()>& check) {
   const std::string see_help = "; see --help";

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <stdexcept>
 #include <string>
 
@@ -15,6 +16,10 @@ class UsageError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
+
+/// Makes an empty parser of a command line. What it is built of takes seconds to compile, so that
+/// it is built in one place. `name` stands in its usage; without one, the program's path does.
+std::unique_ptr<CLI::App> make_parser(const std::string& about, const std::string& name = {});
 
 /// Parses the command line into the variables of `app`, and runs `check`, which may throw
 /// UsageError too. Adds a hint to --help to the error. Returns false if only help was asked for and

@@ -3,8 +3,6 @@
 #include <torch/cuda.h>
 
 #include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <array>
 #include <batchrpc/transport/tcp_address.hpp>
 #include <charconv>
@@ -202,13 +200,14 @@ void check_together(const CLI::App& app, const ParameterServerOptions& options, 
 
 std::optional<ParameterServerOptions> parse_parameter_server_options(int argc,
                                                                      const char* const* argv) {
-  CLI::App app(
+  const auto parser = make_parser(
       "Trains a ResNet-50 with a parameter server and many trainers, each in its own process. In "
       "every iteration each trainer sends all gradients to the server and gets the updated model "
       "as the answer. Follows the batch RPC tutorial of PyTorch. With MASTER_ADDR, MASTER_PORT, "
       "RANK and WORLD_SIZE in the environment it is one process of several: servers first, then "
       "trainers; a RANK from WORLD_SIZE on is an additional trainer. Otherwise it starts all of "
       "them.");
+  CLI::App& app = *parser;
   ParameterServerOptions options;
   bool no_sum = false;
   add_training_options(app, options);

@@ -1,8 +1,6 @@
 #include "ppo/options.hpp"
 
 #include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <filesystem>
 #include <limits>
 #include <map>
@@ -199,7 +197,9 @@ std::string training_settings(const PpoOptions& options) {
 }
 
 std::optional<PpoOptions> parse_options(int argc, const char* const* argv) {
-  CLI::App app("Trains a policy by proximal policy optimization (PPO) in vectorised environments.");
+  const auto parser = make_parser(
+      "Trains a policy by proximal policy optimization (PPO) in vectorised environments.");
+  CLI::App& app = *parser;
   PpoOptions options;
   options.workers = kWorkers;
   Given given;

@@ -1,6 +1,6 @@
 #include "profile_example/options.hpp"
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <filesystem>
 
 #include "common/command_line.hpp"
@@ -9,11 +9,12 @@ namespace batchrpc_examples {
 
 std::optional<ProfileExampleOptions> parse_profile_options(int argc, const char* const* argv) {
   ProfileExampleOptions options;
-  CLI::App app(
+  const auto parser = make_parser(
       "Profiles calls between three processes: built-in operators, a function of the program, "
       "and the effect of the number of worker threads on four concurrent calls. Prints tables, "
       "and writes traces for https://ui.perfetto.dev.",
       "profile_example");
+  CLI::App& app = *parser;
   app.add_option("--output-dir", options.output_dir, "Folder for the traces; it is created")
       ->capture_default_str();
   app.add_option("--calls", options.calls, "Concurrent calls to each worker")
