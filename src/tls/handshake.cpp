@@ -60,7 +60,7 @@ Handshake::Next Handshake::step() {
   if (!leaving_.empty()) return send();
   if (is_finished_) return finished();
   if (!records_) records_ = std::make_unique<Records>(credentials_->context(), is_server_);
-  ERR_clear_error();
+  clear_openssl_errors();
   SSL& ssl = records_->ssl();
   const int result = SSL_do_handshake(&ssl);
   leaving_.swap(records_->output());

@@ -27,6 +27,12 @@ class Records {
   /// Returns the bytes that were fed and not consumed yet.
   [[nodiscard]] std::span<const std::byte> unread() const noexcept { return input_; }
 
+  /// Whether there is something to decrypt, or decrypted, that was not read yet. It may be only a
+  /// part of a record.
+  [[nodiscard]] bool has_readable() const noexcept {
+    return !input_.empty() || SSL_pending(ssl_.get()) > 0;
+  }
+
   /// The bytes for the peer, which the caller takes out.
   [[nodiscard]] std::vector<std::byte>& output() noexcept { return output_; }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <openssl/err.h>
 #include <openssl/ssl.h>
 
 #include <system_error>
@@ -28,6 +29,11 @@ enum class TlsError {
 
 /// Returns the error code for a result of X509_verify_cert() other than X509_V_OK.
 [[nodiscard]] std::error_code verify_error(int result) noexcept;
+
+/// Empties the error queue of this thread, as each operation needs it. An empty queue costs little.
+inline void clear_openssl_errors() noexcept {
+  if (ERR_peek_last_error() != 0) ERR_clear_error();
+}
 
 /// Returns the error code for the result of an operation of `ssl` that has failed. Empties the
 /// error queue of this thread.

@@ -1,7 +1,5 @@
 #include "tls/tls_stream.hpp"
 
-#include <openssl/err.h>
-
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -137,7 +135,9 @@ void TlsStream::keep_unread() {
 // Decrypts what was fed. Would block if that is not a whole record.
 IoResult TlsStream::read_some(std::span<std::byte> buffer) {
   const std::lock_guard lock(mutex_);
-  ERR_clear_error();
+  const bool has_ended = (SSL_get_shutdown(&records_->ssl()) & SSL_RECEIVED_SHUTDOWN) != 0;
+  if (!has_ended && !records_->has_readable()) return {};  // OpenSSL needs longer to find out
+  clear_openssl_errors();
   std::size_t count = 0;
   const int result = SSL_read_ex(&records_->ssl(), buffer.data(), buffer.size(), &count);
   // What the peer makes OpenSSL answer, such as updates of keys, leaves with what is written next.
@@ -179,8 +179,7 @@ bool TlsStream::refill(std::span<std::byte> memory, IoResult& failed) {
 bool TlsStream::has_readable() const {
   if (read_error_) return true;
   const std::lock_guard lock(mutex_);
-  if (!records_->unread().empty()) return true;
-  return SSL_pending(&records_->ssl()) > 0;
+  return records_->has_readable();
 }
 
 void TlsStream::wait_readable(Task handler) {
@@ -253,7 +252,7 @@ std::error_code TlsStream::encrypt(std::span<const std::span<const std::byte>> b
       if (at < kRecord && count > 0) continue;
       piece = std::span(gathered).first(std::exchange(at, 0));
     }
-    ERR_clear_error();
+    clear_openssl_errors();
     std::size_t written = 0;
     const int result = SSL_write_ex(&records_->ssl(), piece.data(), piece.size(), &written);
     if (result != 1) return take_error(records_->ssl(), result);
@@ -274,9 +273,9 @@ void TlsStream::say_end() noexcept {
   if (!writing.owns_lock() || outlet_->error()) return;
   if (outlet_->left() == 0) {
     const std::lock_guard lock(mutex_);
-    ERR_clear_error();
+    clear_openssl_errors();
     (void)SSL_shutdown(&records_->ssl());
-    ERR_clear_error();
+    clear_openssl_errors();
     outlet_->next().swap(records_->output());
     (void)outlet_->send();
   }
