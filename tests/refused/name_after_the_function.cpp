@@ -3,4 +3,4 @@
 
 int add(int a, int b) { return a + b; }
 
-void refused(const batchrpc::Node& node) { node.expose<&add>("add"); }
+void refused(const batchrpc::Node& node) { node.expose<&add>("add", {.short_handler = true}); }

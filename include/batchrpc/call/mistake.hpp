@@ -41,8 +41,8 @@ template <class T>
 struct constructor_has_no_parameter_list;
 /// Parameter `Number`, counted from 1, is of a type that cannot be sent. Use numbers, enums,
 /// strings, Bytes, containers, or an aggregate of at most 16 of these without bases, bit-fields,
-/// pointers or references. Include batchrpc/torch.hpp for tensors. Specialise batchrpc::Codec for
-/// other types.
+/// unions, pointers or references. Include batchrpc/torch.hpp for tensors. Specialise
+/// batchrpc::Codec for other types.
 template <std::size_t Number, class Type>
 struct parameter_cannot_be_sent;
 /// The same for a parameter of a function that is exposed. It may be of a type that can be sent,
@@ -85,10 +85,10 @@ struct method_of_another_class;
   __attribute__((                                                                        \
       unavailable("objects of this class cannot be created so. `Why` names the mistake " \
                   "(batchrpc/call/mistake.hpp)")))
-#define BATCHRPC_NOT_EXPOSABLE                                                               \
-  __attribute__((unavailable(                                                                \
-      "this function cannot be exposed: it has no single signature, or a type of it cannot " \
-      "travel. `Why` names the mistake (batchrpc/call/mistake.hpp)")))
+#define BATCHRPC_NOT_EXPOSABLE                                                            \
+  __attribute__((                                                                         \
+      unavailable("this function cannot be exposed in this way. `Why` names the mistake " \
+                  "(batchrpc/call/mistake.hpp)")))
 
 namespace batchrpc::detail {
 
@@ -158,24 +158,19 @@ inline constexpr bool kExposable<Traits> = Traits::kTakesTemporaries&&
       return (Codable<P> && ...);
     }(static_cast<typename Traits::Arguments*>(nullptr));
 
-// The traits of a function without a name, of a method that is used as a function, of a function
-// that is followed by its name, and of a factory that returns nothing.
+// Traits without a signature: those of a function without a name, of a method that is used as a
+// function, and of a factory that returns nothing.
 struct Unnamed {};
 struct MethodAlone {};
-struct NameFollows {};
 struct NothingMade {};
 template <auto F>
 using TraitsOf =
     std::conditional_t<is_plain_name(printed_name<F>()), FunctionTraits<decltype(F)>, Unnamed>;
-template <class... Rest>
-inline constexpr bool kIsName = sizeof...(Rest) == 1 &&
-                                (std::is_convertible_v<Rest, std::string_view> && ...);
 // The traits of a method that is exposed with `Rest`: a name for it, its object, or nothing.
 template <auto M, class... Rest>
-using MethodTraits = std::conditional_t<kIsName<Rest...>, FunctionTraits<decltype(M)>, TraitsOf<M>>;
-// The traits of a function that is exposed with `Rest`: nothing, or what cannot be there.
-template <auto F, class... Rest>
-using PlainTraits = std::conditional_t<kIsName<Rest...>, NameFollows, TraitsOf<F>>;
+using MethodTraits = std::conditional_t<sizeof...(Rest) == 1 &&
+                                            (std::is_convertible_v<Rest, std::string_view> && ...),
+                                        FunctionTraits<decltype(M)>, TraitsOf<M>>;
 template <class Callable>
 using CallableTraits =
     std::conditional_t<std::is_member_pointer_v<Callable>, MethodAlone, FunctionTraits<Callable>>;
@@ -196,8 +191,6 @@ consteval auto mistake_of_types() {
     return Mistake<mistake::it_has_no_name>{};
   } else if constexpr (std::is_same_v<Traits, MethodAlone>) {
     return Mistake<mistake::it_is_a_method_of_an_object>{};
-  } else if constexpr (std::is_same_v<Traits, NameFollows>) {
-    return Mistake<mistake::the_name_comes_first>{};
   } else if constexpr (std::is_same_v<Traits, NothingMade>) {
     return Mistake<mistake::factory_returns_no_object>{};
   } else if constexpr (!HasSignature<Traits>) {
@@ -329,11 +322,13 @@ consteval auto mistake_of_function() {
 /// Whether M is a method, or a member that is a Batcher, and can be exposed.
 template <auto M, class Traits>
 concept ExposableMethod = std::is_member_pointer_v<decltype(M)> && kExposable<Traits>;
+/// Whether F, which is no method, is followed by a name.
+template <class Name, auto F>
+concept NameBehind =
+    !std::is_member_pointer_v<decltype(F)> && std::is_convertible_v<Name, std::string_view>;
 /// Why a function with these traits cannot be exposed; void if it can.
 template <class Traits>
 using WhyNotExposed = typename decltype(mistake_of_function<Traits>())::type;
-template <auto F, class... Rest>
-using WhyNotPlain = WhyNotExposed<PlainTraits<F, Rest...>>;
 
 template <class Constructor>
 struct ConstructorMistake : Mistake<mistake::constructor_has_no_parameter_list<Constructor>> {};

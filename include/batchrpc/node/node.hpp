@@ -142,9 +142,11 @@ class BATCHRPC_EXPORT Node {
     expose(std::string(detail::function_name<F>()), F, options);
   }
   /// @cond
-  template <auto F, class... Rest, class Why = detail::WhyNotPlain<F, Rest...>>
+  template <auto F, class Why = detail::WhyNotExposed<detail::TraitsOf<F>>>
   requires(!std::is_member_pointer_v<decltype(F)> && !std::is_void_v<Why>) BATCHRPC_NOT_EXPOSABLE
-      void expose(Rest&&... rest) const;
+      void expose(const ExposeOptions& options = {}) const;
+  template <auto F, detail::NameBehind<F> Name, class Why = mistake::the_name_comes_first>
+  BATCHRPC_NOT_EXPOSABLE void expose(Name&& name, const ExposeOptions& options = {}) const;
   /// @endcond
 
   /// Lets peers call the method `M` of one object. The node shares an object that is given as a
@@ -189,10 +191,9 @@ class BATCHRPC_EXPORT Node {
       void expose(std::string name, Callable callable, const ExposeOptions& options = {}) const;
   /// @endcond
 
-  /// Removes everything that is exposed under that name: a function, a factory, a method of objects
-  /// behind RRefs, and a class, as exposed_functions() lists them. Later calls fail with NotFound.
-  /// Calls in flight finish, and what they refer to lives until then. Objects stay. Returns whether
-  /// there was anything.
+  /// Removes everything exposed under that name: a function, factory, class, or method of objects
+  /// behind RRefs (see exposed_functions()). Later calls fail with NotFound. Calls in flight
+  /// finish; what they refer to lives until then. Objects stay. Returns whether it found anything.
   bool unexpose(std::string_view name) const;
   /// The same for what was exposed under its qualified name.
   template <auto F>
@@ -314,9 +315,8 @@ class BATCHRPC_EXPORT Node {
   /// not block. It stays until the node ends, or until the subscription is cancelled.
   MembershipSubscription on_membership(std::function<void(const MembershipChange&)> handler) const;
 
-  /// Returns what the node has done so far and has in flight: counters and histograms of the node,
-  /// its peers, functions, batchers and objects, and its last errors (docs/metrics.md). The time
-  /// that this takes grows with their number.
+  /// Returns the counters and histograms of the node, its peers, functions, batchers and objects,
+  /// and its last errors (docs/metrics.md). The more of these there are, the longer it takes.
   [[nodiscard]] NodeMetrics metrics() const;
 
   // --- life

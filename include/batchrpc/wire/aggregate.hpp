@@ -103,22 +103,23 @@ concept HasBase = requires {
   T{AnyBase<T>{}};
 };
 
-/// Converts to a union and to nothing else.
+/// Converts to a union without a codec and to nothing else.
 struct AnyUnion {
   template <class Union>
-  requires std::is_union_v<Union>
-  operator Union() const noexcept;  // not defined
+  requires(std::is_union_v<Union> && !HasCodec<Union>) operator Union()
+      const noexcept;  // not defined
 };
 
-// Whether the member after sizeof...(I) values is a union; an array takes a value for each element.
-// Without braces of its own, an initialiser may go to a member of a member, which does not count.
+// Whether the member after sizeof...(I) values is such a union. An array takes a value for each of
+// its elements. An initialiser without braces of its own may also go to a member of a member, which
+// does not count.
 template <class T, std::size_t... I>
 constexpr bool is_union_at(std::index_sequence<I...>) {
   return requires { T{AnyValueOf<I>{}..., AnyUnion{}}; }
   &&!requires { T{AnyValueOf<I>{}..., {AnyUnion{}}}; };
 }
 
-/// Whether T has a member that is a union, among its first members. One without a name has no
+/// Whether a union is among the first kMaxMembers values of T. A union without a name has no
 /// structured binding.
 template <class T>
 inline constexpr bool kHasUnion = []<std::size_t... I>(std::index_sequence<I...>) {

@@ -186,7 +186,7 @@ constexpr void require_encodable() {
       Encodable<T>,
       "batchrpc: this type cannot be sent. Send numbers, enums, strings, bytes, "
       "containers, pair, tuple, optional, variant, unique_ptr, chrono, or an aggregate of "
-      "at most 16 of these without bases, bit-fields, pointers or references; or "
+      "at most 16 of these without bases, bit-fields, unions, pointers or references; or "
       "specialise batchrpc::Codec for it, before its first use");
 }
 template <class T>
@@ -195,7 +195,7 @@ constexpr void require_codable() {
       Codable<T>,
       "batchrpc: this type cannot be received. Use numbers, enums, strings, bytes, "
       "containers, pair, tuple, optional, variant, unique_ptr, chrono, or an aggregate of "
-      "at most 16 of these without bases, bit-fields, pointers or references; or "
+      "at most 16 of these without bases, bit-fields, unions, pointers or references; or "
       "specialise batchrpc::Codec for it, before its first use");
 }
 
