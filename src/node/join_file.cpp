@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -51,7 +52,8 @@ int written(const std::string& path, const std::string& address) {
 std::string read_join_file(const std::string& path) {
   std::array<char, 1024> start{};  // an address is shorter
   const detail::OwnedFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (file.get() < 0) return {};
+  struct stat found {};
+  if (file.get() < 0 || ::fstat(file.get(), &found) != 0 || !S_ISREG(found.st_mode)) return {};
   const ssize_t size = ::read(file.get(), start.data(), start.size());
   const std::string_view text(start.data(), static_cast<std::size_t>(std::max(size, ssize_t{0})));
   return std::string(text.substr(0, text.find('\n')));

@@ -1,11 +1,13 @@
 #include "peers/deny_list.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <filesystem>
 #include <fstream>
+#include <system_error>
 #include <utility>
 
 #include "base/glob.hpp"
-#include "base/short_file.hpp"
 #include "batchrpc/base/error.hpp"
 
 namespace batchrpc {
@@ -27,8 +29,16 @@ bool DenyList::look() {
   return true;
 }
 
+// Not a FIFO or a device, which would block the loop, and not a file without end.
+bool DenyList::is_readable() const {
+  constexpr std::uintmax_t kMost = std::uintmax_t{1} << 20;
+  std::error_code error;
+  const bool is_file = std::filesystem::is_regular_file(path_, error);
+  return is_file && std::filesystem::file_size(path_, error) <= kMost && !error;
+}
+
 void DenyList::load() {
-  const bool readable = is_short_file(path_);
+  const bool readable = is_readable();
   std::ifstream file;
   if (readable) file.open(path_);
   std::vector<std::string> patterns;

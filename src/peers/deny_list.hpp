@@ -22,6 +22,7 @@ class DenyList {
   bool look();
 
  private:
+  [[nodiscard]] bool is_readable() const;
   void load();
 
   const std::string path_;

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "base/file_stamp.hpp"
-#include "base/short_file.hpp"
 #include "batchrpc/base/error.hpp"
 #include "tls/certificate_name.hpp"
 #include "tls/credentials.hpp"
@@ -31,8 +30,8 @@ namespace {
 // A reader of a FIFO or a device would wait, and the node with it.
 void check_readable(const char* option, const std::string& path) {
   std::error_code error;
-  if (std::filesystem::exists(path, error) && !is_short_file(path))
-    refuse(option, path, "is not a file of at most 1 MiB; name a file in the PEM format");
+  if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error))
+    refuse(option, path, "is a FIFO, a device or a folder; name a file in the PEM format");
 }
 
 // Its group may read it: root may own the key, and let the group of the service read it.
@@ -161,7 +160,7 @@ class CertificateCredentials final : public Credentials {
     check_readable("certificate", options_.certificate);
     check_readable("key", options_.key);
     check_readable("authority", options_.authority);
-    if (!options_.revocations.empty()) check_readable("revocations", options_.revocations);
+    check_readable("revocations", options_.revocations);
     State made{.context = new_context()};
     SSL_CTX* const context = made.context.get();
     if (SSL_CTX_use_certificate_chain_file(context, options_.certificate.c_str()) != 1)

@@ -1,7 +1,5 @@
 #include "tls/handshake.hpp"
 
-#include <openssl/err.h>
-
 #include <new>
 #include <span>
 #include <utility>

@@ -27,8 +27,8 @@ class Records {
   /// Returns the bytes that were fed and not consumed yet.
   [[nodiscard]] std::span<const std::byte> unread() const noexcept { return input_; }
 
-  /// Whether there is something to decrypt, or decrypted, that was not read yet. It may be only a
-  /// part of a record.
+  /// Whether there is something to decrypt, or decrypted, that was not read yet. OpenSSL reads
+  /// nothing ahead here, so it can do nothing without that.
   [[nodiscard]] bool has_readable() const noexcept {
     return !input_.empty() || SSL_pending(ssl_.get()) > 0;
   }

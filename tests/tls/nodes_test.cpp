@@ -205,11 +205,15 @@ TEST_CASE("options and files that cannot be used are refused when the node start
   SecurityOptions missing = files.options("a");
   missing.authority = "/nowhere/ca.pem";
   CHECK_THAT(message_of(root_options(missing)), Catch::Contains("security.authority"));
-  SecurityOptions pipe = files.options("a");
-  pipe.authority = files.write("pipe", "");
-  REQUIRE(::unlink(pipe.authority.c_str()) == 0);
-  REQUIRE(::mkfifo(pipe.authority.c_str(), 0600) == 0);
-  CHECK_THAT(message_of(root_options(pipe)), Catch::Contains("is not a file of at most 1 MiB"));
+  const std::string fifo = files.write("fifo", "");
+  REQUIRE(::unlink(fifo.c_str()) == 0);
+  REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
+  for (const auto option : {&SecurityOptions::certificate, &SecurityOptions::key,
+                            &SecurityOptions::authority, &SecurityOptions::revocations}) {
+    SecurityOptions waits = files.options("a");
+    waits.*option = fifo;
+    CHECK_THAT(message_of(root_options(waits)), Catch::Contains(fifo + " is a FIFO, a device"));
+  }
   SecurityOptions mixed = files.options("a");
   mixed.key = files.options("b").key;
   CHECK_THAT(message_of(root_options(mixed)), Catch::Contains("belongs to"));
