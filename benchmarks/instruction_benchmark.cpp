@@ -25,8 +25,8 @@ namespace {
 
 constexpr const char* kServer = "server";
 constexpr int kWarmUp = 2000;
-/// Calls in flight. Valgrind makes a program some 50 times slower. A turn of reading that ends by
-/// the clock, not for lack of frames, would end earlier than in a program that runs alone.
+/// Calls in flight. A turn of reading takes that many whole. With more it would end by the clock,
+/// and too early: valgrind makes a program some 50 times slower.
 constexpr int kWindow = 16;
 
 }  // namespace

@@ -38,7 +38,8 @@ endfunction()
 #   NAME/*.cpp   program NAME from main.cpp; the other files form the library NAME_lib, also for tests;
 #                among them options.cpp and report.cpp (command lines, JSON) are templates
 #                that take long to optimize but run once: with -O1
-#                Only NAME_lib uses the precompiled torch/torch.h, which takes seconds to load.
+#                The precompiled torch/torch.h takes seconds to load: only NAME_lib uses it, besides programs
+#                of one file. Users copy those, so they include all that they use themselves.
 #   common/*.cpp library batchrpc_<folder>_common, which all link, without LibTorch
 function(batchrpc_programs)
   get_filename_component(folder ${CMAKE_CURRENT_SOURCE_DIR} NAME)
@@ -115,7 +116,7 @@ function(batchrpc_programs)
       batchrpc_program_settings(${name})
       if(rest)
         batchrpc_program_pch(${name} ${torch})
-      elseif(torch)  # users copy other programs of one file, so these must include all that they use
+      elseif(torch)
         batchrpc_torch_pch(${name})
       endif()
       target_link_libraries(${name} PRIVATE ${program_libraries})
@@ -130,8 +131,9 @@ function(batchrpc_program_settings target)
   target_compile_options(${target} PUBLIC "SHELL:-iquote ${CMAKE_CURRENT_SOURCE_DIR}")
 endfunction()
 
-# The headers that take up to half of the compile time of a file without torch/torch.h. CLI11 is not among them, because
-# its constants take seconds in each file that includes it. Where LibTorch is linked, its compile definitions count.
+# Precompiles the headers that take up to half of the compile time of a file without torch/torch.h. CLI11 is not among
+# them, because its constants take seconds in each file that includes it. A precompiled header must be compiled with the
+# definitions of its users, so programs with LibTorch have their own.
 function(batchrpc_program_pch target torch)
   set(owner batchrpc_program_pch)
   if(torch)

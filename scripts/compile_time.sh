@@ -22,17 +22,27 @@ int main() {
 }
 END
 flags=(-std=c++20 -O0 -Iinclude)
-"$compiler" "${flags[@]}" -H -fsyntax-only "$folder/typed.cpp" 2>&1 >/dev/null |
-  sed -nE 's|^\.+ .*/include/c\+\+/[0-9]+/([a-z_]+)$|#include <\1>|p' | sort -u >"$folder/standard.cpp"
-echo '#include <batchrpc/batchrpc.hpp>' >"$folder/all.hpp"
-"$compiler" "${flags[@]}" -x c++-header "$folder/all.hpp" -o "$folder/all.hpp.gch"
+exec 3>&2
 
+compile() {  # <flag or file>...
+  "$compiler" "${flags[@]}" "$@" >"$folder/log" 2>&1 || { cat "$folder/log" >&3 && exit 1; }
+}
 TIMEFORMAT='%U %S'
 seconds() {  # <flag or file>...: the median
   for _ in 1 2 3 4 5; do
-    { time "$compiler" "${flags[@]}" "$@" -c -o /dev/null; } 2>&1
+    { time compile "$@" -c -o /dev/null; } 2>&1
   done | awk '{print $1 + $2}' | sort -n | sed -n 3p
 }
-echo "$(seconds "$folder/typed.cpp") s to compile a file with one typed call (CPU time, median of 5, -O0)"
-echo "$(seconds -include "$folder/all.hpp" "$folder/typed.cpp") s with the library's header precompiled"
-echo "$(seconds "$folder/standard.cpp") s for its standard headers alone"
+
+compile -H -fsyntax-only "$folder/typed.cpp"  # its log lists the headers
+sed -nE 's|^\.+ .*/c\+\+/[^/]+/([a-z_]+)$|#include <\1>|p' "$folder/log" | sort -u >"$folder/standard.cpp"
+[ -s "$folder/standard.cpp" ] || { echo "compile_time: $compiler lists no standard headers" >&2 && exit 1; }
+echo '#include <batchrpc/batchrpc.hpp>' >"$folder/all.hpp"
+compile -x c++-header "$folder/all.hpp" -o "$folder/all.hpp.gch"
+
+alone=$(seconds "$folder/typed.cpp")
+precompiled=$(seconds -include "$folder/all.hpp" "$folder/typed.cpp")
+standard=$(seconds "$folder/standard.cpp")
+echo "$alone s to compile a file with one typed call (CPU time, median of 5, -O0)"
+echo "$precompiled s with the library's header precompiled"
+echo "$standard s for its standard headers alone"

@@ -17,8 +17,8 @@ class UsageError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Makes an empty parser of a command line. What it is built of takes seconds to compile, so that
-/// it is built in one place. `name` stands in its usage; without one, the program's path does.
+/// Makes an empty parser of a command line. It takes seconds to compile, so it is made in one
+/// place. Its usage shows `name`, or the program's path without one.
 std::unique_ptr<CLI::App> make_parser(const std::string& about, const std::string& name = {});
 
 /// Parses the command line into the variables of `app`, and runs `check`, which may throw

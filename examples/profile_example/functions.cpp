@@ -1,5 +1,7 @@
 #include "profile_example/functions.hpp"
 
+#include <torch/torch.h>
+
 #include <chrono>
 #include <thread>
 
