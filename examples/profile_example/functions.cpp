@@ -1,6 +1,6 @@
 #include "profile_example/functions.hpp"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <chrono>
 #include <thread>

@@ -1,3 +1,4 @@
+#include <torch/types.h>
 #include <batchrpc/profile.hpp>
 #include <batchrpc/torch.hpp>
 #include <iostream>
