@@ -1,6 +1,7 @@
 #include "base/replace_file.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -20,6 +21,9 @@ std::string draft_beside(const std::string& path) {
 
 std::error_code replace_file(const std::string& path, std::string_view text, mode_t mode) {
   const auto error = [] { return std::error_code(errno, std::generic_category()); };
+  struct stat found {};
+  const bool exists = ::stat(path.c_str(), &found) == 0;
+  if (exists && !S_ISREG(found.st_mode)) return std::make_error_code(std::errc::file_exists);
   const std::string draft = draft_beside(path);
   const int fd = ::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
   if (fd < 0) return error();

@@ -42,7 +42,7 @@ int written(const std::string& path, const std::string& address) {
   const detail::OwnedFd of_other_root(locked(path));
   if (const std::error_code error = replace_file(path, address + '\n', kOwnerOnly)) {
     throw JoinFailed("the join file " + path + " cannot be written (" + error.message() +
-                     "); choose another folder");
+                     "); choose another path");
   }
   return locked(path);
 }

@@ -71,8 +71,21 @@ TEST_CASE("A file that cannot be written is an error, and leaves nothing behind"
   CHECK(replace_file((folder.path / "no" / "file").string(), "text", 0600) ==
         std::errc::no_such_file_or_directory);
   fs::create_directory(folder.path / "folder");
-  CHECK(replace_file((folder.path / "folder").string(), "text", 0600));
+  CHECK(replace_file((folder.path / "folder").string(), "text", 0600) == std::errc::file_exists);
   CHECK(folder.files() == 1);
+}
+
+TEST_CASE("A FIFO or a device is not replaced by a file, by no link to it either") {
+  const Folder folder;
+  const fs::path fifo = folder.path / "fifo";
+  REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
+  const fs::path link = folder.path / "link";
+  fs::create_symlink("/dev/null", link);
+  CHECK(replace_file(fifo.string(), "text", 0600) == std::errc::file_exists);
+  CHECK(replace_file(link.string(), "text", 0600) == std::errc::file_exists);
+  CHECK(fs::is_fifo(fifo));
+  CHECK(fs::is_symlink(link));
+  CHECK(folder.files() == 2);
 }
 
 }  // namespace replace_file_test
