@@ -14,6 +14,7 @@ std::string_view to_string(BatchReason reason) noexcept {
 
 namespace detail {
 
+BatchCall::BatchCall() = default;
 BatchCall::~BatchCall() = default;
 BatchCore::~BatchCore() = default;
 

@@ -12,12 +12,12 @@
 #include "batchrpc/batch/batch_core.hpp"
 #include "batchrpc/batch/batch_options.hpp"
 #include "batchrpc/batch/batch_rules.hpp"
-#include "batchrpc/batch/batch_run.hpp"
 #include "batchrpc/batch/batch_statistics.hpp"
 #include "batchrpc/batch/batch_traits.hpp"
 #include "batchrpc/batch/batcher_state.hpp"
 #include "batchrpc/batch/handler_check.hpp"
 #include "batchrpc/batch/reducer.hpp"
+#include "batchrpc/batch/typed_run.hpp"
 #include "batchrpc/future/future.hpp"
 
 namespace batchrpc {
@@ -193,7 +193,7 @@ class Batcher<R(Args...)> {
       auto kept = std::make_shared<Kept>(std::forward<Handler>(handler));
       return {.run =
                   [kept = std::move(kept), keyed](detail::TakenBatch batch) {
-                    using Run = detail::BatchRun<Kept, R, Args...>;
+                    using Run = detail::HandlerRun<Kept, R, Args...>;
                     return std::make_shared<Run>(kept, std::move(batch), keyed)->start();
                   },
               .check_device = device_check(),

@@ -1,11 +1,9 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
-#include <cstdint>
+#include <cstddef>
 #include <exception>
 #include <memory>
-#include <stop_token>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -14,9 +12,9 @@
 
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/batch/batch_call_options.hpp"
-#include "batchrpc/batch/batch_core.hpp"
 #include "batchrpc/batch/batch_rules.hpp"
 #include "batchrpc/batch/batch_traits.hpp"
+#include "batchrpc/batch/batcher_intake.hpp"
 #include "batchrpc/batch/row_memory.hpp"
 #include "batchrpc/batch/typed_call.hpp"
 #include "batchrpc/future/future.hpp"
@@ -51,16 +49,14 @@ auto without_first(std::tuple<T...>&& all) {
   (std::make_index_sequence<sizeof...(T) - N>());
 }
 
-/// The state that the copies of one batcher share. Takes calls of this process and of peers,
-/// applies the rules to them, and passes them to the core.
+/// The state that the copies of one batcher share. Decodes calls, and applies the rules to them.
 template <class R, class... Args>
-class BatcherState : public std::enable_shared_from_this<BatcherState<R, Args...>> {
+class BatcherState final : public BatcherIntake,
+                           public std::enable_shared_from_this<BatcherState<R, Args...>> {
   using Call = TypedCall<R, Args...>;
 
  public:
   BatchRules<Args...> rules;
-  std::shared_ptr<BatchCore> core;
-  bool reduces = false;
 
   /// Announces that a large call is arriving, and returns when and where to receive it. The node's
   /// `arguments` have no payloads.
@@ -89,25 +85,7 @@ class BatcherState : public std::enable_shared_from_this<BatcherState<R, Args...
     using Made = AnsweredCall<LocalReply<Value>, R, Args...>;
     auto call = std::make_unique<Made>(kind, std::move(arguments));
     Future<Value> future = call->reply.get_future();
-    if (options.timeout != Duration::zero()) call->timeout = options.timeout;
-    const CallContext* const context = CallContext::current();
-    const auto outer = context != nullptr ? ContextAccess::call(*context) : nullptr;
-    std::shared_ptr<BatchCore> to_cancel;  // callbacks within enter() may drop the last handle
-    if (options.stop.stop_possible() || outer) {
-      to_cancel = core;
-      call->ticket = next_ticket_.fetch_add(1, std::memory_order_relaxed);
-    }
-    bool taken_back = outer && !call->on_cancel.follow(outer, core, call->ticket);
-    if (options.stop.stop_possible()) {
-      call->on_stop.emplace(options.stop, [core = std::weak_ptr(core), ticket = call->ticket] {
-        if (const auto alive = core.lock()) alive->cancel(ticket);
-      });
-    }
-    const std::uint64_t ticket = call->ticket;
-    taken_back = taken_back || options.stop.stop_requested();
-    enter(std::move(call), taken_back);
-    taken_back = options.stop.stop_requested() || (outer && outer->cancelled());
-    if (to_cancel && taken_back) to_cancel->cancel(ticket);
+    add_own(std::move(call), options);
     return future;
   }
 
@@ -129,19 +107,9 @@ class BatcherState : public std::enable_shared_from_this<BatcherState<R, Args...
       const CallContext context = incoming.context();
       auto call = std::make_unique<Made>(kind, std::move(arguments), std::move(incoming),
                                          this->shared_from_this(), std::move(owner));
-      call->caller = context.shared_caller();
-      call->deadline = context.deadline();
       call->bytes = bytes;
       call->transfer = std::move(transfer);
-      call->is_peers = true;
-      call->may_run_batch = true;
-      const std::uint64_t ticket = next_ticket_.fetch_add(1, std::memory_order_relaxed);
-      call->ticket = ticket;
-      const auto to_cancel = core;
-      const bool taken_back = !call->on_cancel.follow(ContextAccess::call(context), core, ticket);
-      const ContextScope scope(context);
-      enter(std::move(call), taken_back);
-      if (context.cancelled()) to_cancel->cancel(ticket);
+      add_peers(std::move(call), context);
     } catch (...) {
       incoming.fail(std::current_exception());
     }
@@ -215,26 +183,8 @@ class BatcherState : public std::enable_shared_from_this<BatcherState<R, Args...
     bytes = Bytes(memory.owner, memory.room);
   }
 
-  template <class Made>
-  void enter(std::unique_ptr<Made> made, bool taken_back) const {
-    std::unique_ptr<BatchCall> call = std::move(made);
-    std::exception_ptr refused;
-    auto count = &BatchStatistics::invalid;
-    try {
-      apply_rules(static_cast<Call&>(*call));
-      if (taken_back) {
-        count = &BatchStatistics::cancelled;
-        throw Cancelled("the row was cancelled before it reached the batcher", false);
-      }
-    } catch (...) {
-      refused = std::current_exception();
-      core->count_refused(call->rows, count);
-    }
-    if (!refused) refused = core->add(call);
-    if (call) call->fail(refused, false);
-  }
-
-  void apply_rules(Call& call) const {
+  void apply_rules(BatchCall& base) const override {
+    auto& call = static_cast<Call&>(base);
     if constexpr (sizeof...(Args) > 0) {
       if (!call.of_one) call.rows = rows_of(call.many());
     }
@@ -304,7 +254,6 @@ class BatcherState : public std::enable_shared_from_this<BatcherState<R, Args...
   }
 
   std::tuple<typename ReceiverOf<Args>::type...> receivers_;
-  mutable std::atomic<std::uint64_t> next_ticket_{1};
 };
 
 }  // namespace batchrpc::detail

@@ -11,6 +11,8 @@
 #include "batchrpc/batch/batch_info.hpp"
 #include "batchrpc/batch/batch_run.hpp"
 #include "batchrpc/batch/batch_traits.hpp"
+#include "batchrpc/batch/recorded_batch.hpp"
+#include "batchrpc/batch/typed_call.hpp"
 #include "batchrpc/future/future.hpp"
 
 namespace batchrpc {
@@ -171,7 +173,11 @@ class ReduceRun {
   }
 
   static void answer(const TakenBatch& batch, BatchOutcome& outcome, const R& value) {
-    complete_all<Call>(batch, 0, batch.calls.size(), value, outcome);
+    SharedReply<R> reply(value);
+    complete_calls(batch, 0, batch.calls.size(), outcome,
+                   [&](BatchCall& call, std::size_t /*row*/) {
+                     return complete_by_shared(static_cast<Call&>(call), reply);
+                   });
   }
   static void fail(const TakenBatch& batch, BatchOutcome& outcome,
                    const std::exception_ptr& error) {

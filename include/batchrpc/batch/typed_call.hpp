@@ -11,10 +11,9 @@
 #include <utility>
 #include <variant>
 
-#include "batchrpc/batch/batch_core.hpp"
 #include "batchrpc/batch/batch_row.hpp"
 #include "batchrpc/batch/batch_traits.hpp"
-#include "batchrpc/batch/recorded_batch.hpp"
+#include "batchrpc/batch/batcher_intake.hpp"
 #include "batchrpc/call/call_state.hpp"
 #include "batchrpc/call/caller.hpp"
 #include "batchrpc/call/exposed.hpp"
@@ -67,7 +66,7 @@ struct ManyArguments<> {
 
 /// A call of a batcher for functions R(Args...), with one row or many.
 template <class R, class... Args>
-class TypedCall : public BatchCall {
+class TypedCall : public CancellableCall {
  public:
   using One = std::tuple<Args...>;
   using Many = typename ManyArguments<Args...>::type;
@@ -117,36 +116,13 @@ std::string kind_of(TypedCall<R, Args...>& call) {
   return kind;
 }
 
-/// Completes the calls [first, last) of a batch with one result.
-template <class Call, class R>
-void complete_all(const TakenBatch& batch, std::size_t first, std::size_t last, const R& value,
-                  BatchOutcome& outcome) {
+/// Completes a call with the one result of its batch. Returns whether its caller gets it.
+template <class R, class... Args>
+bool complete_by_shared(TypedCall<R, Args...>& call, SharedReply<R>& reply) {
   static_assert(std::is_copy_constructible_v<R>,
                 "one result for all callers must be copyable: each caller gets a copy");
-  report_rows(batch, first, last);
-  SharedReply<R> reply(value);
-  for (std::size_t i = first; i < last; ++i) {
-    auto& call = static_cast<Call&>(*batch.calls[i]);
-    try {
-      const bool answered = call.of_one
-                                ? call.complete_shared(reply)
-                                : call.complete_many(BatchTraits<R>::repeat(value, call.rows));
-      (answered ? outcome.answered : outcome.failed) += call.rows;
-    } catch (...) {
-      outcome.failed += call.rows;
-      call.fail(std::current_exception(), true);
-    }
-  }
-}
-
-/// Completes the calls [first, last) with an error of the handler.
-inline void fail_all(const TakenBatch& batch, std::size_t first, std::size_t last,
-                     const std::exception_ptr& error, BatchOutcome& outcome) {
-  report_rows(batch, first, last);
-  for (std::size_t i = first; i < last; ++i) {
-    outcome.failed += batch.calls[i]->rows;
-    batch.calls[i]->fail(error, true);
-  }
+  if (call.of_one) return call.complete_shared(reply);
+  return call.complete_many(BatchTraits<R>::repeat(reply.value(), call.rows));
 }
 
 /// A reply that completes a future of this process.
@@ -222,29 +198,6 @@ class RemoteReply {
   DeferredCall call_;
 };
 
-/// Takes a row out of its batcher when the remote call that it belongs to is cancelled.
-class RowHook final : public CancelHook {
- public:
-  ~RowHook() override { detach(); }
-  /// Returns false if that call was cancelled before.
-  [[nodiscard]] bool follow(Ref<CallState> call, const std::shared_ptr<BatchCore>& core,
-                            std::uint64_t ticket) {
-    core_ = core;
-    ticket_ = ticket;
-    return attach(std::move(call));
-  }
-
- private:
-  [[nodiscard]] Task task() noexcept override {
-    return [core = core_, ticket = ticket_] {
-      if (const auto alive = core.lock()) alive->cancel(ticket);
-    };
-  }
-
-  std::weak_ptr<BatchCore> core_;
-  std::uint64_t ticket_ = 0;
-};
-
 /// A call with its arguments and its reply: a Reply of R, or of ManyRows<R>.
 template <class Reply, class R, class... Args>
 class AnsweredCall final : public TypedCall<R, Args...> {
@@ -277,9 +230,6 @@ class AnsweredCall final : public TypedCall<R, Args...> {
   }
 
   Reply reply;
-  /// Cancels the call when its caller's stop token asks for it.
-  std::optional<std::stop_callback<std::function<void()>>> on_stop;
-  RowHook on_cancel;
 };
 
 }  // namespace batchrpc::detail

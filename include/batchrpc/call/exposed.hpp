@@ -68,15 +68,13 @@ struct HostedAccess {
   }
   /// Announces a call that is arriving: ExposedFunction::announce.
   template <class... First, class Callable>
-  requires(sizeof...(First) > 0) static ReceivePlan
-      announce(Callable& callable, Decoder& arguments, const std::shared_ptr<TransferGate>& gate) {
-    return callable.template announce<First...>(arguments, gate);
-  }
-  template <class Callable>
-  static auto announce(Callable& callable, Decoder& arguments,
-                       const std::shared_ptr<TransferGate>& gate)
-      -> decltype(callable.announce(arguments, gate)) {
-    return callable.announce(arguments, gate);
+  static ReceivePlan announce(Callable& callable, Decoder& arguments,
+                              const std::shared_ptr<TransferGate>& gate) {
+    if constexpr (sizeof...(First) == 0) {
+      return callable.announce(arguments, gate);
+    } else {
+      return callable.template announce<First...>(arguments, gate);
+    }
   }
 };
 
@@ -89,13 +87,6 @@ concept ToldOfHost = requires(Callable& callable, const std::shared_ptr<Host>& h
 /// Throws InvalidArgument for an option that a callable which gathers calls cannot use. Such a
 /// callable takes each call at once, and runs later.
 BATCHRPC_EXPORT void check_gathering(const std::string& name, const ExposeOptions& options);
-
-/// A callable that learns of calls before they are complete (ExposedFunction::announce).
-template <class Callable>
-concept ToldOfCalls = requires(Callable& callable, Decoder& arguments,
-                               const std::shared_ptr<TransferGate>& gate) {
-  HostedAccess::announce(callable, arguments, gate);
-};
 
 /// An exposed function, as its node keeps it. The calls under way share it.
 class BATCHRPC_EXPORT ExposedFunction : public std::enable_shared_from_this<ExposedFunction> {
@@ -191,21 +182,10 @@ class TypedFunction final : public ExposedFunction {
         callable_(std::move(callable)) {}
 
   void run(RunningCall& call) noexcept override {
-    if constexpr (ToldOfHost<Callable>) {
-      HostedAccess::take_call(callable_, std::move(call));
-    } else if constexpr (Traits::kAsynchronous) {
+    if constexpr (Traits::kAsynchronous) {
       run_asynchronously(std::move(call));
     } else {
       run_at_once(call);
-    }
-  }
-
-  [[nodiscard]] ReceivePlan announce(Decoder& arguments,
-                                     const std::shared_ptr<TransferGate>& gate) override {
-    if constexpr (ToldOfCalls<Callable>) {
-      return HostedAccess::announce(callable_, arguments, gate);
-    } else {
-      return ExposedFunction::announce(arguments, gate);
     }
   }
 
@@ -283,6 +263,29 @@ class TypedFunction final : public ExposedFunction {
     }
   }
 
+  Callable callable_;
+};
+
+/// A callable that takes calls itself, with its signature.
+template <ToldOfHost Callable, class Traits>
+class TypedFunction<Callable, Traits> final : public ExposedFunction {
+  using Signature = CallSignature<typename Traits::Result, typename Traits::Arguments>;
+
+ public:
+  TypedFunction(std::string function_name, Callable callable, ExposeOptions how)
+      : ExposedFunction(std::move(function_name), std::string(Signature::text()), std::move(how)),
+        callable_(std::move(callable)) {}
+
+  void run(RunningCall& call) noexcept override {
+    HostedAccess::take_call(callable_, std::move(call));
+  }
+  [[nodiscard]] ReceivePlan announce(Decoder& arguments,
+                                     const std::shared_ptr<TransferGate>& gate) override {
+    return HostedAccess::announce(callable_, arguments, gate);
+  }
+  [[nodiscard]] std::string schema() const override { return Signature::schema(name); }
+
+ private:
   Callable callable_;
 };
 

@@ -132,11 +132,11 @@ consteval auto mistake_if() {
 template <class R>
 inline constexpr bool kCanBeResult = std::is_void_v<R> || Encodable<R>;
 
-// Whether the arguments and the result of a function can travel.
+// Whether a call can carry the arguments and the result of a function.
 template <class Traits>
 inline constexpr bool kTravels = false;
 template <HasSignature Traits>
-inline constexpr bool kTravels<Traits> =
+inline constexpr bool kTravels<Traits> = Traits::kTakesTemporaries&&
     kCanBeResult<typename Traits::Result>&& []<class... P>(const std::tuple<P...>* /*types*/) {
       return (Encodable<P> && ...);
     }(static_cast<typename Traits::Arguments*>(nullptr));
@@ -153,8 +153,8 @@ struct WithoutResult<Traits> : Traits {
 template <class Traits>
 inline constexpr bool kExposable = false;
 template <HasSignature Traits>
-inline constexpr bool kExposable<Traits> = Traits::kTakesTemporaries&&
-    kCanBeResult<typename Traits::Result>&& []<class... P>(const std::tuple<P...>* /*types*/) {
+inline constexpr bool kExposable<Traits> =
+    kTravels<Traits>&& []<class... P>(const std::tuple<P...>* /*types*/) {
       return (Codable<P> && ...);
     }(static_cast<typename Traits::Arguments*>(nullptr));
 
@@ -198,14 +198,17 @@ consteval auto mistake_of_types() {
   } else {
     using R = typename Traits::Result;
     using Return = typename Traits::Return;
-    return []<class... P, std::size_t... I>(const std::tuple<P...>* /*types*/,
+    return []<class... P, std::size_t... I>(const Types<P...>* /*types*/,
                                             std::index_sequence<I...> /*numbers*/) {
       return first_mistake(
           mistake_if < std::is_reference_v<Return> && Unwrapped<R>::kAsynchronous,
           mistake::result_is_a_reference_to_a_future < Return >> (),
-          mistake_if<!Encodable<P>, mistake::parameter_cannot_be_sent<I + 1, P>>()...,
-          mistake_if<!kCanBeResult<R>, mistake::result_cannot_be_sent<R>>());
-    }(static_cast<typename Traits::Arguments*>(nullptr),
+          mistake_if<!Encodable<P>,
+                     mistake::parameter_cannot_be_sent<I + 1, std::remove_cvref_t<P>>>()...,
+          mistake_if<!kCanBeResult<R>, mistake::result_cannot_be_sent<R>>(),
+          mistake_if<!std::is_convertible_v<std::remove_cvref_t<P>, P&&>,
+                     mistake::parameter_is_a_reference<I + 1, P>>()...);
+    }(static_cast<typename Traits::Parameters*>(nullptr),
            std::make_index_sequence<std::tuple_size_v<typename Traits::Arguments>>());
   }
 }
@@ -308,14 +311,11 @@ consteval auto mistake_of_function() {
   } else if constexpr (!kTravels<Traits>) {
     return mistake_of_types<Traits>();
   } else {
-    return []<class... P, std::size_t... I>(const Types<P...>* /*types*/,
+    return []<class... P, std::size_t... I>(const std::tuple<P...>* /*types*/,
                                             std::index_sequence<I...> /*numbers*/) {
       return first_mistake(
-          mistake_if<!std::is_convertible_v<std::remove_cvref_t<P>, P&&>,
-                     mistake::parameter_is_a_reference<I + 1, P>>()...,
-          mistake_if<!Codable<P>,
-                     mistake::parameter_cannot_be_received<I + 1, std::remove_cvref_t<P>>>()...);
-    }(static_cast<typename Traits::Parameters*>(nullptr),
+          mistake_if<!Codable<P>, mistake::parameter_cannot_be_received<I + 1, P>>()...);
+    }(static_cast<typename Traits::Arguments*>(nullptr),
            std::make_index_sequence<std::tuple_size_v<typename Traits::Arguments>>());
   }
 }

@@ -192,4 +192,19 @@ class BatchSplit<R, at::Tensor> : public BatchSplit<R, std::vector<R>> {
   }
 };
 
+// The library has the code of the most common batcher, so that programs need not compile it.
+namespace detail {
+extern template class BATCHRPC_EXPORT TypedCall<at::Tensor, at::Tensor>;
+extern template class BATCHRPC_EXPORT SharedReply<at::Tensor>;
+extern template class BATCHRPC_EXPORT LocalReply<at::Tensor>;
+extern template class BATCHRPC_EXPORT RemoteReply<at::Tensor>;
+extern template class BATCHRPC_EXPORT AnsweredCall<LocalReply<at::Tensor>, at::Tensor, at::Tensor>;
+extern template class BATCHRPC_EXPORT AnsweredCall<RemoteReply<at::Tensor>, at::Tensor, at::Tensor>;
+extern template class BATCHRPC_EXPORT TypedRun<at::Tensor, at::Tensor>;
+extern template class BATCHRPC_EXPORT BatcherState<at::Tensor, at::Tensor>;
+}  // namespace detail
+extern template class BATCHRPC_EXPORT Batcher<at::Tensor(at::Tensor)>;
+extern template class BATCHRPC_EXPORT detail::TypedFunction<
+    Batcher<at::Tensor(at::Tensor)>, detail::FunctionTraits<Batcher<at::Tensor(at::Tensor)>>>;
+
 }  // namespace batchrpc

@@ -24,7 +24,9 @@ struct OptionEncoding : EncodingDefaults {
   static constexpr Slot kSlot = Slot::pointer;
   static constexpr bool kStruct = true;
   static constexpr bool kLevel = false;
-  static constexpr auto kLayout = union_layout(std::array<Slot, 2>{Slot::none, Encoding<T>::kSlot});
+  // With its type written out, its value is computed only for a T that can be encoded.
+  static constexpr UnionLayout<2> kLayout =
+      union_layout(std::array<Slot, 2>{Slot::none, Encoding<T>::kSlot});
   static constexpr StructSize kSize = kLayout.size;
 
   static void write(Encoder& encoder, std::size_t pointer, const Holder& value) {
@@ -79,7 +81,7 @@ struct Builtin<std::variant<T...>>
     : StructEncoding<Builtin<std::variant<T...>>, std::variant<T...>> {
   using Variant = std::variant<T...>;
   using Parts = Types<T...>;
-  static constexpr auto kLayout =
+  static constexpr UnionLayout<sizeof...(T)> kLayout =
       union_layout(std::array<Slot, sizeof...(T)>{Encoding<T>::kSlot...});
   static constexpr StructSize kSize = kLayout.size;
 
