@@ -1,12 +1,17 @@
 #!/usr/bin/env bash
 # Prints the CPU time that a compiler needs at -O0 for a user's file with one typed call: alone, with the library's
-# header precompiled, and for the standard headers alone that the library includes. Each is the median of five runs.
-# Nothing fails, because the times depend on the machine; compare their ratios.
+# header precompiled, and for the standard headers alone that the library includes. With --torch, also the time at
+# -O0 -g for a learner, with and without batchrpc: LibTorch, a batcher and four exposed functions. Each is the median
+# of five runs. Nothing fails, because the times depend on the machine; compare their ratios.
 #
-#   scripts/compile_time.sh [compiler]
+#   scripts/compile_time.sh [--torch] [compiler]
+#
+# LibTorch is Debian's, or that of BATCHRPC_TORCH, a folder with include/.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+torch=no
+if [ "${1:-}" = --torch ]; then torch=yes && shift; fi
 compiler=${1:-g++}
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -46,3 +51,40 @@ standard=$(seconds "$folder/standard.cpp")
 echo "$alone s to compile a file with one typed call (CPU time, median of 5, -O0)"
 echo "$precompiled s with the library's header precompiled"
 echo "$standard s for its standard headers alone"
+
+[ "$torch" = yes ] || exit 0
+cat >"$folder/learner.cpp" <<'END'
+#include <torch/torch.h>
+
+#include <string>
+#ifdef LEARNER
+#include <batchrpc/torch.hpp>
+#endif
+
+torch::nn::Linear net(4, 2);
+at::Tensor act(const at::Tensor& rows) { return net->forward(rows); }
+at::Tensor twice(const at::Tensor& x) { return x * 2; }
+int one(int a) { return a; }
+std::string two(const std::string& a) { return a; }
+double four(double x, int n) { return x * n; }
+
+int main() {
+#ifdef LEARNER
+  batchrpc::Node node({.name = "learner"});
+  batchrpc::Batcher<at::Tensor(at::Tensor)> batcher({.max_size = 8}, &act);
+  node.expose("act", batcher);
+  node.expose<&twice>();
+  node.expose<&one>();
+  node.expose<&two>();
+  node.expose<&four>();
+#else
+  return static_cast<int>(act(twice(at::ones({one(1), 4}))).numel()) + static_cast<int>(four(1, 2)) +
+         static_cast<int>(two("").size());
+#endif
+}
+END
+include=${BATCHRPC_TORCH:-/usr}/include
+flags+=(-g -isystem "$include" -isystem "$include/torch/csrc/api/include")
+without=$(seconds "$folder/learner.cpp")
+with=$(seconds -DLEARNER "$folder/learner.cpp")
+echo "$with s for a learner at -g, $(awk "BEGIN {printf \"%.2f\", $with / $without}") times the $without s without batchrpc"

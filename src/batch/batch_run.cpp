@@ -1,13 +1,17 @@
 #include "batchrpc/batch/batch_run.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <functional>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "batchrpc/base/error.hpp"
+#include "batchrpc/base/executor.hpp"
 #include "batchrpc/batch/outside_of_calls.hpp"
 #include "batchrpc/batch/recorded_batch.hpp"
+#include "batchrpc/future/promise.hpp"
 
 namespace batchrpc::detail {
 namespace {
@@ -73,8 +77,8 @@ void complete_calls(const TakenBatch& batch, std::size_t first, std::size_t last
   }
 }
 
-void fail_all(const TakenBatch& batch, std::size_t first, std::size_t last,
-              const std::exception_ptr& error, BatchOutcome& outcome) {
+void fail_calls(const TakenBatch& batch, std::size_t first, std::size_t last,
+                const std::exception_ptr& error, BatchOutcome& outcome) {
   report_rows(batch, first, last);
   for (std::size_t i = first; i < last; ++i) {
     outcome.failed += batch.calls[i]->rows;
@@ -84,15 +88,13 @@ void fail_all(const TakenBatch& batch, std::size_t first, std::size_t last,
 
 BatchRun::BatchRun(TakenBatch batch, bool keyed) : batch_(std::move(batch)), keyed_(keyed) {}
 BatchRun::~BatchRun() = default;
-const void* BatchRun::place_of(BatchCall& /*call*/) const { return nullptr; }
-bool BatchRun::adjacent(BatchCall& /*call*/, BatchCall& /*next*/) const { return false; }
 
 BatchEnd BatchRun::start() {
   try {
     if (keyed_) fail_misfits();
     in_place_order();
   } catch (...) {
-    fail({.last = batch_.calls.size()}, std::current_exception());
+    fail(0, batch_.calls.size(), std::current_exception());
     return std::move(outcome_);
   }
   const std::size_t count = batch_.calls.size();
@@ -177,7 +179,12 @@ Future<void> BatchRun::run(std::size_t first, std::size_t last) noexcept {
   std::exception_ptr error;
   try {
     record_run(batch_, first, last);
-    return run_handler(share);
+    Future<void> done = run_handler(share);
+    if (!done.valid()) return done;
+    return std::move(done).on_error(
+        [self = shared_from_this(), share](const std::exception_ptr& thrown) {
+          self->fail(share, thrown);  // such as a result for all that cannot be moved
+        });
   } catch (...) {
     error = std::current_exception();
   }
@@ -213,7 +220,7 @@ Future<void> BatchRun::post(Step step, std::size_t first, std::size_t last) {
   }
   return std::move(done).on_error([self, first, last](const std::exception_ptr&) {
     self->fail(
-        {.first = first, .last = last},
+        first, last,
         std::make_exception_ptr(ShutDown("the executor of the batcher's handler has stopped")));
   });
 }
@@ -222,13 +229,6 @@ Future<void> BatchRun::handler_failed(const Share& share, const std::exception_p
   if (is_divisible(share)) return post(&BatchRun::run_bisected, share.first, share.last);
   fail(share, error);
   return make_ready_future();
-}
-
-Future<void> BatchRun::answered_by(Future<void> done, const Share& share) {
-  return std::move(done).on_error(
-      [self = shared_from_this(), share](const std::exception_ptr& error) {
-        self->fail(share, error);  // such as a result for all that cannot be moved
-      });
 }
 
 BatchInfo BatchRun::describe(const Share& share) const {
@@ -255,8 +255,8 @@ void BatchRun::answer(const Share& share, const CompleteCall& complete) {
   complete_calls(batch_, share.first, share.last, outcome_, complete);
 }
 
-void BatchRun::fail(const Share& share, const std::exception_ptr& error) {
-  fail_all(batch_, share.first, share.last, error, outcome_);
+void BatchRun::fail(std::size_t first, std::size_t last, const std::exception_ptr& error) {
+  fail_calls(batch_, first, last, error, outcome_);
 }
 
 }  // namespace batchrpc::detail

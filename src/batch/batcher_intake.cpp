@@ -66,8 +66,7 @@ void BatcherIntake::add_peers(std::unique_ptr<CancellableCall> call,
   if (context.cancelled()) to_cancel->cancel(ticket);
 }
 
-void BatcherIntake::enter(std::unique_ptr<CancellableCall> made, bool taken_back) const {
-  std::unique_ptr<BatchCall> call = std::move(made);
+void BatcherIntake::enter(std::unique_ptr<BatchCall> call, bool taken_back) const {
   std::exception_ptr refused;
   auto count = &BatchStatistics::invalid;
   try {

@@ -1,4 +1,6 @@
 // parameter_cannot_be_sent<1, std::optional<Link> >
+#include <optional>
+
 #include "batchrpc/batchrpc.hpp"
 
 struct Link {

@@ -1,4 +1,6 @@
 // parameter_cannot_be_sent<1, std::variant<int, Link> >
+#include <variant>
+
 #include "batchrpc/batchrpc.hpp"
 
 struct Link {

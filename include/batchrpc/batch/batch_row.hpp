@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -80,17 +79,6 @@ struct BatchOutcome {
   std::size_t rows_in_place = 0;
   std::size_t bytes_copied = 0;
 };
-
-/// Completes one call of a batch. `row` is the index of its first row among those of the run.
-/// Returns whether the caller gets a result; an exception is the error that it gets instead.
-using CompleteCall = std::function<bool(BatchCall& call, std::size_t row)>;
-
-/// Completes the calls [first, last) of a batch one by one, and counts their rows in `outcome`.
-BATCHRPC_EXPORT void complete_calls(const TakenBatch& batch, std::size_t first, std::size_t last,
-                                    BatchOutcome& outcome, const CompleteCall& complete);
-/// Completes the calls [first, last) with an error of the handler.
-BATCHRPC_EXPORT void fail_all(const TakenBatch& batch, std::size_t first, std::size_t last,
-                              const std::exception_ptr& error, BatchOutcome& outcome);
 
 /// Returns the size to which `rows` rows are padded: the smallest of the ascending `preferred`
 /// sizes that is at least `rows`. Returns `rows` if there is none.

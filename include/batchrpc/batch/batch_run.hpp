@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -17,6 +18,17 @@ namespace batchrpc::detail {
 /// Describes the calls [first, last) of a batch.
 [[nodiscard]] BATCHRPC_EXPORT BatchInfo describe_batch(const TakenBatch& batch, std::size_t first,
                                                        std::size_t last, std::size_t padding);
+
+/// Completes one call of a batch. `row` is the index of its first row among those of the run.
+/// Returns whether the caller gets a result; an exception is the error that it gets instead.
+using CompleteCall = std::function<bool(BatchCall& call, std::size_t row)>;
+
+/// Completes the calls [first, last) of a batch one by one, and counts their rows in `outcome`.
+BATCHRPC_EXPORT void complete_calls(const TakenBatch& batch, std::size_t first, std::size_t last,
+                                    BatchOutcome& outcome, const CompleteCall& complete);
+/// Completes them with an error of the handler, and counts their rows.
+BATCHRPC_EXPORT void fail_calls(const TakenBatch& batch, std::size_t first, std::size_t last,
+                                const std::exception_ptr& error, BatchOutcome& outcome);
 
 /// One batch, from when it is taken until all its calls are completed: the part that does not know
 /// types. Callbacks of the handler's futures share it.
@@ -40,8 +52,8 @@ class BATCHRPC_EXPORT BatchRun : public std::enable_shared_from_this<BatchRun> {
   };
 
   /// Stacks the rows of `share`, runs the handler, and completes the calls with its results.
-  /// Returns an invalid future if that is done, and otherwise what answered_by() returns. Throws
-  /// the handler's error.
+  /// Returns a future that is ready when the calls are completed; an invalid one if they are
+  /// already. Throws the handler's error.
   virtual Future<void> run_handler(const Share& share) = 0;
   /// Returns what the call's rows must have in common with others to be stacked with them.
   [[nodiscard]] virtual std::string kind_of(BatchCall& call) const = 0;
@@ -49,18 +61,18 @@ class BATCHRPC_EXPORT BatchRun : public std::enable_shared_from_this<BatchRun> {
   [[nodiscard]] virtual std::string shape_of(BatchCall& call) const = 0;
   /// Returns the address of a call's only row if it was received into the memory of a batch; null
   /// for all other calls.
-  [[nodiscard]] virtual const void* place_of(BatchCall& call) const;
+  [[nodiscard]] virtual const void* place_of(BatchCall& call) const = 0;
   /// Whether the row of `next` lies directly behind that of `call`. Both have a place.
-  [[nodiscard]] virtual bool adjacent(BatchCall& call, BatchCall& next) const;
+  [[nodiscard]] virtual bool adjacent(BatchCall& call, BatchCall& next) const = 0;
 
   [[nodiscard]] BatchCall& call(std::size_t i) const { return *batch_.calls[i]; }
   [[nodiscard]] Stacking stacking(const Share& share) {
     return {batch_.options->device, outcome_, is_divisible(share)};
   }
   [[nodiscard]] BatchInfo describe(const Share& share) const;
-  /// Counts a run of the handler, which begins.
+  /// Counts a run of the handler that begins now.
   void count_run(const Share& share);
-  /// Records what the thread does in the handler, if the batch is recorded.
+  /// Returns what records the handler's run; null: nothing does.
   [[nodiscard]] const Ref<const CallExtras>& recorded() const { return batch_.recorded; }
 
   /// Throws InvalidArgument if the handler's results are not one for each row.
@@ -68,16 +80,17 @@ class BATCHRPC_EXPORT BatchRun : public std::enable_shared_from_this<BatchRun> {
   /// Completes each call of `share` by `complete`, whose result and errors are as for
   /// complete_calls().
   void answer(const Share& share, const CompleteCall& complete);
-  void fail(const Share& share, const std::exception_ptr& error);
+  void fail(const Share& share, const std::exception_ptr& error) {
+    fail(share.first, share.last, error);
+  }
   /// Continues after a handler's future has failed: runs the halves of `share` if the batch may be
   /// divided, and otherwise fails its calls.
   Future<void> handler_failed(const Share& share, const std::exception_ptr& error);
-  /// Returns a future that is ready after `done`. If `done` fails, so do the calls of `share`.
-  Future<void> answered_by(Future<void> done, const Share& share);
 
  private:
   using Step = Future<void> (BatchRun::*)(std::size_t first, std::size_t last) noexcept;
 
+  void fail(std::size_t first, std::size_t last, const std::exception_ptr& error);
   void fail_misfits();
   void in_place_order();
   [[nodiscard]] std::exception_ptr misfit(BatchCall& call,

@@ -31,7 +31,8 @@ class BATCHRPC_EXPORT RowHook final : public CancelHook {
   std::uint64_t ticket_ = 0;
 };
 
-/// A call that its caller can cancel.
+/// A call that its caller can cancel. Its members outlive its arguments and its reply, so they use
+/// only the core and the ticket.
 class BATCHRPC_EXPORT CancellableCall : public BatchCall {
  public:
   CancellableCall();
@@ -39,6 +40,7 @@ class BATCHRPC_EXPORT CancellableCall : public BatchCall {
 
   /// Cancels the call when its caller's stop token asks for it.
   std::optional<std::stop_callback<std::function<void()>>> on_stop;
+  /// Cancels the call with the remote call that it belongs to.
   RowHook on_cancel;
 };
 
@@ -51,7 +53,7 @@ class BATCHRPC_EXPORT BatcherIntake {
   BatcherIntake(const BatcherIntake&) = delete;
   BatcherIntake& operator=(const BatcherIntake&) = delete;
 
-  std::shared_ptr<BatchCore> core;
+  std::shared_ptr<BatchCore> core;  ///< destroyed after what depends on types
   bool reduces = false;
 
  protected:
@@ -65,7 +67,7 @@ class BATCHRPC_EXPORT BatcherIntake {
   void add_peers(std::unique_ptr<CancellableCall> call, const CallContext& context) const;
 
  private:
-  void enter(std::unique_ptr<CancellableCall> made, bool taken_back) const;
+  void enter(std::unique_ptr<BatchCall> call, bool taken_back) const;
 
   mutable std::atomic<std::uint64_t> next_ticket_{1};
 };

@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "batchrpc/base/error.hpp"
+#include "batchrpc/batch/batch_core.hpp"
 #include "batchrpc/batch/batch_info.hpp"
+#include "batchrpc/batch/batch_row.hpp"
 #include "batchrpc/batch/batch_run.hpp"
 #include "batchrpc/batch/batch_traits.hpp"
 #include "batchrpc/batch/recorded_batch.hpp"
@@ -181,7 +183,7 @@ class ReduceRun {
   }
   static void fail(const TakenBatch& batch, BatchOutcome& outcome,
                    const std::exception_ptr& error) {
-    fail_all(batch, 0, batch.calls.size(), error, outcome);
+    fail_calls(batch, 0, batch.calls.size(), error, outcome);
   }
 
   Reducer reducer_;

@@ -1,20 +1,18 @@
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
 #include <exception>
-#include <functional>
 #include <memory>
 #include <optional>
-#include <stop_token>
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
 #include "batchrpc/batch/batch_row.hpp"
 #include "batchrpc/batch/batch_traits.hpp"
 #include "batchrpc/batch/batcher_intake.hpp"
-#include "batchrpc/call/call_state.hpp"
 #include "batchrpc/call/caller.hpp"
 #include "batchrpc/call/exposed.hpp"
 #include "batchrpc/future/promise.hpp"

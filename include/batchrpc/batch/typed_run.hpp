@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -10,10 +11,12 @@
 #include <utility>
 
 #include "batchrpc/base/error.hpp"
+#include "batchrpc/batch/batch_info.hpp"
 #include "batchrpc/batch/batch_run.hpp"
 #include "batchrpc/batch/batch_traits.hpp"
 #include "batchrpc/batch/recorded_batch.hpp"
 #include "batchrpc/batch/typed_call.hpp"
+#include "batchrpc/call/function_traits.hpp"
 #include "batchrpc/future/future.hpp"
 
 namespace batchrpc::detail {
@@ -23,10 +26,11 @@ template <class R, class... Args>
 class TypedRun : public BatchRun {
   using Call = TypedCall<R, Args...>;
 
+ public:
+  using BatchRun::BatchRun;
+
  protected:
   using Columns = std::tuple<ManyRows<Args>...>;
-
-  using BatchRun::BatchRun;
 
   [[nodiscard]] Columns stack(const Share& share) {
     return stack(share, std::index_sequence_for<Args...>{});
@@ -84,27 +88,21 @@ class TypedRun : public BatchRun {
     return shape;
   }
 
-  // Rows of one argument may lie in the memory of a batch.
-  static constexpr bool kHasPlaces = [] {
-    if constexpr (sizeof...(Args) == 1) {
-      return (requires(const Args& row) { BatchTraits<Args>::place(row); } && ...);
-    } else {
-      return false;
-    }
-  }();
+  // Whether a row can lie in the memory of a batch: it has one argument, which knows its place.
+  static constexpr bool kHasPlaces =
+      sizeof...(Args) == 1 && (requires(const Args& row) { BatchTraits<Args>::place(row); } && ...);
   [[nodiscard]] const void* place_of([[maybe_unused]] BatchCall& base) const final {
     if constexpr (kHasPlaces) {
       auto& call = static_cast<Call&>(base);
-      if (call.of_one) return (BatchTraits<Args>::place(std::get<0>(call.one())), ...);
+      if (call.of_one) return BatchTraits<Args...>::place(std::get<0>(call.one()));
     }
     return nullptr;
   }
   [[nodiscard]] bool adjacent([[maybe_unused]] BatchCall& call,
                               [[maybe_unused]] BatchCall& next) const final {
     if constexpr (kHasPlaces) {
-      return (BatchTraits<Args>::adjacent(std::get<0>(static_cast<Call&>(call).one()),
-                                          std::get<0>(static_cast<Call&>(next).one())) &&
-              ...);
+      return BatchTraits<Args...>::adjacent(std::get<0>(static_cast<Call&>(call).one()),
+                                            std::get<0>(static_cast<Call&>(next).one()));
     }
     return false;
   }
@@ -166,29 +164,27 @@ class HandlerRun final : public TypedRun<R, Args...> {
   };
 
   Future<void> run_handler(const Share& share) override {
-    using Results = std::remove_cvref_t<decltype(call(std::declval<Arguments&>(), share))>;
+    using Results = std::remove_cvref_t<decltype(call_handler(std::declval<Arguments&>(), share))>;
     if constexpr (Unwrapped<Results>::kAsynchronous) {
       const auto arguments = std::make_shared<Arguments>();
-      auto future = call(*arguments, share);
+      auto future = call_handler(*arguments, share);
       if (!future.valid()) throw InvalidArgument("the batch handler returned an empty future");
       const auto self = std::static_pointer_cast<HandlerRun>(this->shared_from_this());
-      return this->answered_by(
-          std::move(future).then(
-              [self, arguments, share](Result<typename Results::value_type> results) {
-                if (!results) return self->handler_failed(share, results.error());
-                self->answer_with(share, std::move(*results));
-                return make_ready_future();
-              }),
-          share);
+      return std::move(future).then(
+          [self, arguments, share](Result<typename Results::value_type> results) {
+            if (!results) return self->handler_failed(share, results.error());
+            self->answer_with(share, std::move(*results));
+            return make_ready_future();
+          });
     } else {
       Arguments arguments;
-      Results results = call(arguments, share);
+      Results results = call_handler(arguments, share);
       this->answer_with(share, std::move(results));
       return {};
     }
   }
 
-  decltype(auto) call(Arguments& arguments, const Share& share) {
+  decltype(auto) call_handler(Arguments& arguments, const Share& share) {
     const RecordingScope scope(this->recorded());
     arguments.columns.emplace(this->stack(share));
     if constexpr (kTakesInfo) arguments.info = this->describe(share);

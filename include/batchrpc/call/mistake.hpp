@@ -132,7 +132,8 @@ consteval auto mistake_if() {
 template <class R>
 inline constexpr bool kCanBeResult = std::is_void_v<R> || Encodable<R>;
 
-// Whether a call can carry the arguments and the result of a function.
+// Whether the arguments and the result of a function can travel, and its parameters accept what
+// has travelled.
 template <class Traits>
 inline constexpr bool kTravels = false;
 template <HasSignature Traits>

@@ -24,7 +24,7 @@ struct OptionEncoding : EncodingDefaults {
   static constexpr Slot kSlot = Slot::pointer;
   static constexpr bool kStruct = true;
   static constexpr bool kLevel = false;
-  // With its type written out, its value is computed only for a T that can be encoded.
+  // The type is written out, so that the compiler computes the value only where it is used.
   static constexpr UnionLayout<2> kLayout =
       union_layout(std::array<Slot, 2>{Slot::none, Encoding<T>::kSlot});
   static constexpr StructSize kSize = kLayout.size;
@@ -81,6 +81,7 @@ struct Builtin<std::variant<T...>>
     : StructEncoding<Builtin<std::variant<T...>>, std::variant<T...>> {
   using Variant = std::variant<T...>;
   using Parts = Types<T...>;
+  // The type is written out as that of OptionEncoding is.
   static constexpr UnionLayout<sizeof...(T)> kLayout =
       union_layout(std::array<Slot, sizeof...(T)>{Encoding<T>::kSlot...});
   static constexpr StructSize kSize = kLayout.size;
