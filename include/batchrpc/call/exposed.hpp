@@ -68,13 +68,15 @@ struct HostedAccess {
   }
   /// Announces a call that is arriving: ExposedFunction::announce.
   template <class... First, class Callable>
-  static ReceivePlan announce(Callable& callable, Decoder& arguments,
-                              const std::shared_ptr<TransferGate>& gate) {
-    if constexpr (sizeof...(First) == 0) {
-      return callable.announce(arguments, gate);
-    } else {
-      return callable.template announce<First...>(arguments, gate);
-    }
+  requires(sizeof...(First) > 0) static ReceivePlan
+      announce(Callable& callable, Decoder& arguments, const std::shared_ptr<TransferGate>& gate) {
+    return callable.template announce<First...>(arguments, gate);
+  }
+  template <class Callable>
+  static auto announce(Callable& callable, Decoder& arguments,
+                       const std::shared_ptr<TransferGate>& gate)
+      -> decltype(callable.announce(arguments, gate)) {
+    return callable.announce(arguments, gate);
   }
 };
 
@@ -87,6 +89,13 @@ concept ToldOfHost = requires(Callable& callable, const std::shared_ptr<Host>& h
 /// Throws InvalidArgument for an option that a callable which gathers calls cannot use. Such a
 /// callable takes each call at once, and runs later.
 BATCHRPC_EXPORT void check_gathering(const std::string& name, const ExposeOptions& options);
+
+/// A callable that learns of calls before they are complete (ExposedFunction::announce).
+template <class Callable>
+concept ToldOfCalls = requires(Callable& callable, Decoder& arguments,
+                               const std::shared_ptr<TransferGate>& gate) {
+  HostedAccess::announce(callable, arguments, gate);
+};
 
 /// An exposed function, as its node keeps it. The calls under way share it.
 class BATCHRPC_EXPORT ExposedFunction : public std::enable_shared_from_this<ExposedFunction> {
@@ -186,6 +195,15 @@ class TypedFunction final : public ExposedFunction {
       run_asynchronously(std::move(call));
     } else {
       run_at_once(call);
+    }
+  }
+
+  [[nodiscard]] ReceivePlan announce(Decoder& arguments,
+                                     const std::shared_ptr<TransferGate>& gate) override {
+    if constexpr (ToldOfCalls<Callable>) {
+      return HostedAccess::announce(callable_, arguments, gate);
+    } else {
+      return ExposedFunction::announce(arguments, gate);
     }
   }
 
