@@ -83,8 +83,8 @@ int main() {
 #endif
 }
 END
-include=${BATCHRPC_TORCH:-/usr}/include
-flags+=(-g -isystem "$include" -isystem "$include/torch/csrc/api/include")
+flags+=(-g -isystem "${BATCHRPC_TORCH:-/usr}/include/torch/csrc/api/include")
+[ -z "${BATCHRPC_TORCH:-}" ] || flags+=(-isystem "$BATCHRPC_TORCH/include")
 without=$(seconds "$folder/learner.cpp")
 with=$(seconds -DLEARNER "$folder/learner.cpp")
 echo "$with s for a learner at -g, $(awk "BEGIN {printf \"%.2f\", $with / $without}") times the $without s without batchrpc"
