@@ -33,10 +33,12 @@ compile() {  # <flag or file>...
   "$compiler" "${flags[@]}" "$@" >"$folder/log" 2>&1 || { cat "$folder/log" >&3 && exit 1; }
 }
 TIMEFORMAT='%U %S'
-seconds() {  # <flag or file>...: the median
-  for _ in 1 2 3 4 5; do
-    { time compile "$@" -c -o /dev/null; } 2>&1
-  done | awk '{print $1 + $2}' | sort -n | sed -n 3p
+once() {  # <flag or file>...
+  { time compile "$@" -c -o /dev/null; } 2>&1 | awk '{print $1 + $2}'
+}
+median() { sort -n | sed -n 3p; }
+seconds() {  # <flag or file>...
+  for _ in 1 2 3 4 5; do once "$@"; done | median
 }
 
 compile -H -fsyntax-only "$folder/typed.cpp"  # its log lists the headers
@@ -85,6 +87,9 @@ int main() {
 END
 flags+=(-g -isystem "${BATCHRPC_TORCH:-/usr}/include/torch/csrc/api/include")
 [ -z "${BATCHRPC_TORCH:-}" ] || flags+=(-isystem "$BATCHRPC_TORCH/include")
-without=$(seconds "$folder/learner.cpp")
-with=$(seconds -DLEARNER "$folder/learner.cpp")
+for _ in 1 2 3 4 5; do  # in turn, so that both meet the same machine
+  once "$folder/learner.cpp" >>"$folder/without"
+  once -DLEARNER "$folder/learner.cpp" >>"$folder/with"
+done
+without=$(median <"$folder/without") with=$(median <"$folder/with")
 echo "$with s for a learner at -g, $(awk "BEGIN {printf \"%.2f\", $with / $without}") times the $without s without batchrpc"

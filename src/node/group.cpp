@@ -19,10 +19,9 @@ namespace {
 
 template <class Function>
 void expose(NodeCore& core, std::string_view name, Function function, Allow allow = {}) {
-  using Traits = detail::FunctionTraits<Function>;
-  core.functions().add(std::make_shared<detail::TypedFunction<Function, Traits>>(
-      std::string(name), std::move(function),
-      ExposeOptions{.short_handler = true, .allow = std::move(allow)}));
+  core.functions().add(
+      detail::make_exposed(std::string(name), std::move(function),
+                           ExposeOptions{.short_handler = true, .allow = std::move(allow)}));
 }
 
 }  // namespace

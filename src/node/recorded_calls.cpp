@@ -34,11 +34,10 @@ void NodeCore::expose_recorded_calls() {
       page.finished = core->loop()->now().time_since_epoch().count();
       return page;
     };
-    using Traits = detail::FunctionTraits<decltype(show)>;
-    functions_.add(std::make_shared<detail::TypedFunction<decltype(show), Traits>>(
-        std::string(name), show, ExposeOptions{.allow = [this](const PeerIdentity& caller) {
-          return peers_->is_member(caller);
-        }}));
+    functions_.add(detail::make_exposed(std::string(name), show,
+                                        ExposeOptions{.allow = [this](const PeerIdentity& caller) {
+                                          return peers_->is_member(caller);
+                                        }}));
   };
   expose(kRecorded, [](const CallTracer& tracer, CallTracer::Position from) {
     return tracer.shown(from, kPageEvents);

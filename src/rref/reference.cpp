@@ -25,9 +25,8 @@ void expose_once(LocalNode& node, std::string_view name, Function function) {
     Allow members = [&peers = node.peers()](const PeerIdentity& caller) {
       return peers.is_member(caller);
     };
-    node.expose(std::make_shared<TypedFunction<Function, FunctionTraits<Function>>>(
-        std::string(name), std::move(function),
-        ExposeOptions{.short_handler = true, .allow = std::move(members)}));
+    node.expose(make_exposed(std::string(name), std::move(function),
+                             ExposeOptions{.short_handler = true, .allow = std::move(members)}));
   } catch (const Error&) {  // another thread was faster, or the node has ended
   }
 }

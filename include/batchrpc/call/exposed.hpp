@@ -307,5 +307,14 @@ class TypedFunction<Callable, Traits> final : public ExposedFunction {
   Callable callable_;
 };
 
+/// Makes the exposed form of a callable. A node shares it; std::make_shared here would cost a
+/// program some 40 template instantiations for each of its functions.
+template <class Callable, class Traits = FunctionTraits<Callable>>
+[[nodiscard]] std::unique_ptr<ExposedFunction> make_exposed(std::string name, Callable callable,
+                                                            ExposeOptions how) {
+  return std::unique_ptr<ExposedFunction>(
+      new TypedFunction<Callable, Traits>(std::move(name), std::move(callable), std::move(how)));
+}
+
 }  // namespace detail
 }  // namespace batchrpc

@@ -20,11 +20,9 @@ namespace detail {
 // Exposes a function of the library's own. It only queues, so it is a short handler.
 template <class Callable>
 void expose_own(const Node& node, std::string name, Callable callable, Allow allow = {}) {
-  using Traits = FunctionTraits<Callable>;
-  NodeAccess::expose_own(node,
-                         std::make_shared<TypedFunction<Callable, Traits>>(
-                             std::move(name), std::move(callable),
-                             ExposeOptions{.short_handler = true, .allow = std::move(allow)}));
+  NodeAccess::expose_own(
+      node, make_exposed(std::move(name), std::move(callable),
+                         ExposeOptions{.short_handler = true, .allow = std::move(allow)}));
 }
 
 template <class T, class Base>

@@ -174,7 +174,6 @@ class BATCHRPC_EXPORT Node {
   template <class Callable>
   requires detail::kExposable<detail::CallableTraits<Callable>>
   void expose(std::string name, Callable callable, const ExposeOptions& options = {}) const {
-    using Traits = detail::FunctionTraits<Callable>;
     ExposeOptions how = options;
     if constexpr (detail::ToldOfHost<Callable>) {
       detail::check_gathering(name, how);
@@ -182,8 +181,7 @@ class BATCHRPC_EXPORT Node {
           callable, detail::NodeAccess::host(*this, name, std::exchange(how.exclusive, nullptr)));
       how.short_handler = true;
     }
-    expose_function(std::make_shared<detail::TypedFunction<Callable, Traits>>(
-        std::move(name), std::move(callable), std::move(how)));
+    expose_function(detail::make_exposed(std::move(name), std::move(callable), std::move(how)));
   }
   /// @cond
   template <class Callable, class Why = detail::WhyNotExposed<detail::CallableTraits<Callable>>>
@@ -385,7 +383,7 @@ class BATCHRPC_EXPORT Node {
     const auto bound = [object = std::move(object)]<class... A>(A&&... args) {
       return ((*object).*M)(std::forward<A>(args)...);
     };
-    expose_function(std::make_shared<detail::TypedFunction<std::decay_t<decltype(bound)>, Traits>>(
+    expose_function(detail::make_exposed<std::decay_t<decltype(bound)>, Traits>(
         std::string(detail::function_name<M>()), bound, options));
   }
 
