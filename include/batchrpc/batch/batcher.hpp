@@ -18,35 +18,12 @@
 #include "batchrpc/batch/handler_check.hpp"
 #include "batchrpc/batch/reducer.hpp"
 #include "batchrpc/batch/typed_run.hpp"
-#include "batchrpc/call/function_traits.hpp"
 #include "batchrpc/future/future.hpp"
 
 namespace batchrpc {
 
-namespace detail {
-/// Whether functions R(Args...) can have a batcher: each row is a value, and has a result.
-template <class R, class... Args>
-concept BatcherTypes =
-    !std::is_void_v<R> && (std::is_same_v<Args, std::remove_cvref_t<Args>> && ...);
-/// Whether Object is an object of the method's class, and no pointer to one.
-template <class Method, class Object>
-concept ObjectOfMethod =
-    std::is_base_of_v<std::remove_const_t<typename FunctionTraits<Method>::Class>, Object>;
-}  // namespace detail
-
 template <class Function>
 class Batcher;
-/// @cond
-template <class R, class... Args>
-requires(!detail::BatcherTypes<R, Args...>) class Batcher<R(Args...)> {
- public:
-  template <class... Any>
-  __attribute__((
-      unavailable("the rows of a batcher are values that have results: write "
-                  "Batcher<R(A, B)>, without references, const, or void as R")))
-  Batcher(BatchOptions options, Any&&... handler_and_rules);
-};
-/// @endcond
 
 /// Gathers calls into batches: one run of the handler answers them all, and each caller gets its
 /// row of the result.
@@ -82,8 +59,12 @@ requires(!detail::BatcherTypes<R, Args...>) class Batcher<R(Args...)> {
 /// Copies are handles of the same batcher. When the last handle is destroyed, waiting rows fail
 /// with ShutDown; a peer's call keeps a handle until it is done. Thread-safe. See docs/batching.md.
 template <class R, class... Args>
-requires detail::BatcherTypes<R, Args...>
 class Batcher<R(Args...)> {
+  static_assert(!std::is_void_v<R>,
+                "a batcher's function must not return void: its callers wait for a result");
+  static_assert((std::is_same_v<Args, std::remove_cvref_t<Args>> && ...),
+                "the arguments of a batcher's function must be values, not references");
+
   using State = detail::BatcherState<R, Args...>;
 
  public:
@@ -97,15 +78,11 @@ class Batcher<R(Args...)> {
   }
   /// The same with a method. `object` is a pointer to its object; a shared pointer is kept.
   template <class Method, class Object>
-  requires std::is_member_function_pointer_v<Method> &&(!detail::ObjectOfMethod<Method, Object>)
-      Batcher(BatchOptions options, Method method, Object object, BatchRules<Args...> rules = {})
+  requires std::is_member_function_pointer_v<Method> Batcher(BatchOptions options, Method method,
+                                                             Object object,
+                                                             BatchRules<Args...> rules = {})
       : Batcher(std::move(options), std::bind_front(method, std::move(object)), std::move(rules)) {}
   /// @cond
-  template <class Method, class Object>
-  requires detail::ObjectOfMethod<Method, Object>
-  __attribute__((unavailable("a method needs a pointer to its object: &object, or a shared_ptr")))
-  Batcher(BatchOptions options, Method method, const Object& object,
-          BatchRules<Args...> rules = {});
   template <class Handler, class Why = detail::WhyNoHandler<Handler, R, Args...>>
   requires(!std::is_void_v<Why>)
       __attribute__((unavailable("a batcher cannot have this handler. `Why` names the mistake "

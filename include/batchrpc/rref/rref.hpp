@@ -130,14 +130,7 @@ class RRef : public detail::CallForms<RRef<T>>, public detail::NotifyForms<RRef<
   [[nodiscard]] Future<void> ready() const { return ready_with(CallOptions{}); }
 
   /// Returns a copy of the object, whose class must be serializable. Fails as call() does.
-  [[nodiscard]] Future<T> to_here() const requires Codable<T> {
-    return to_here_with(CallOptions{});
-  }
-  /// @cond
-  template <class Why = mistake::result_cannot_be_sent<T>>
-  requires(!Codable<T>) BATCHRPC_NO_CALL detail::Refused to_here()
-  const;
-  /// @endcond
+  [[nodiscard]] Future<T> to_here() const { return to_here_with(CallOptions{}); }
 
   /// Returns whether both refer to the same object.
   friend bool operator==(const RRef& a, const RRef& b) noexcept {
@@ -300,14 +293,7 @@ class RRefCalls : public detail::CallForms<RRefCalls<T>> {
   const;
   /// @endcond
   /// Does what RRef::to_here does.
-  [[nodiscard]] Future<T> to_here() const requires Codable<T> {
-    return handle_.to_here_with(options_.get());
-  }
-  /// @cond
-  template <class Why = mistake::result_cannot_be_sent<T>>
-  requires(!Codable<T>) BATCHRPC_NO_CALL detail::Refused to_here()
-  const;
-  /// @endcond
+  [[nodiscard]] Future<T> to_here() const { return handle_.to_here_with(options_.get()); }
 
  private:
   friend class RRef<T>;
