@@ -7,6 +7,16 @@
 #include "batchrpc/call/exposed.hpp"
 
 namespace batchrpc::detail {
+namespace {
+
+// Returns a task that cancels the row with that ticket, if its batcher still lives.
+auto cancelling(std::weak_ptr<BatchCore> core, std::uint64_t ticket) {
+  return [core = std::move(core), ticket] {
+    if (const auto alive = core.lock()) alive->cancel(ticket);
+  };
+}
+
+}  // namespace
 
 RowHook::~RowHook() { detach(); }
 
@@ -17,11 +27,7 @@ bool RowHook::follow(Ref<CallState> call, const std::shared_ptr<BatchCore>& core
   return attach(std::move(call));
 }
 
-Task RowHook::task() noexcept {
-  return [core = core_, ticket = ticket_] {
-    if (const auto alive = core.lock()) alive->cancel(ticket);
-  };
-}
+Task RowHook::task() noexcept { return cancelling(core_, ticket_); }
 
 CancellableCall::CancellableCall() = default;
 CancellableCall::~CancellableCall() = default;
@@ -40,9 +46,7 @@ void BatcherIntake::add_own(std::unique_ptr<CancellableCall> call,
   }
   bool taken_back = outer && !call->on_cancel.follow(outer, core, call->ticket);
   if (options.stop.stop_possible()) {
-    call->on_stop.emplace(options.stop, [core = std::weak_ptr(core), ticket = call->ticket] {
-      if (const auto alive = core.lock()) alive->cancel(ticket);
-    });
+    call->on_stop.emplace(options.stop, cancelling(core, call->ticket));
   }
   const std::uint64_t ticket = call->ticket;
   taken_back = taken_back || options.stop.stop_requested();
