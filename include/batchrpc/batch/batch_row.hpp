@@ -32,7 +32,7 @@ class BATCHRPC_EXPORT BatchCall : public Pooled {
   std::shared_ptr<const PeerIdentity> caller;  ///< null: a call of this process
   TimePoint arrived;
   std::optional<TimePoint> deadline;
-  Duration timeout{};  ///< from its arrival; zero: only `deadline` applies
+  Duration timeout{};  ///< counts from its arrival; zero: only `deadline` applies
   std::string key;     ///< only calls with the same key go into one batch
   int priority = 0;
   std::size_t rows = 1;
@@ -41,7 +41,7 @@ class BATCHRPC_EXPORT BatchCall : public Pooled {
 
   Ref<const CallExtras> extras;    ///< of this call, or of the call it belongs to; may be null
   bool is_peers = false;           ///< it is a peer's call, not one that a handler makes here
-  std::shared_ptr<void> transfer;  ///< from the call's announcement; null: it was not announced
+  std::shared_ptr<void> transfer;  ///< kept since the announcement; null: it was not announced
   /// The thread that adds the call reads messages, and may run the batch that the call completes.
   bool may_run_batch = false;
 
@@ -59,12 +59,12 @@ using BatchCalls = std::vector<std::unique_ptr<BatchCall>>;
 /// The calls that were taken from the queue to run together.
 struct TakenBatch {
   BatchCalls calls;
-  std::size_t rows = 0;  ///< of all calls
+  std::size_t rows = 0;  ///< number of rows of all calls
   BatchReason reason = BatchReason::idle;
   TimePoint started;
   std::shared_ptr<const BatchOptions> options;
   std::shared_ptr<Executor> executor;  ///< runs the handler
-  std::uint64_t number = 0;            ///< of the recorded batches of the process, from 1; 0: none
+  std::uint64_t number = 0;            ///< counts recorded batches of the process, from 1; 0: none
   Ref<const CallExtras> recorded{};    ///< records the handler's run; null: it is not recorded
 };
 

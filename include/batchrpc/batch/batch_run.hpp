@@ -47,7 +47,7 @@ class BATCHRPC_EXPORT BatchRun : public std::enable_shared_from_this<BatchRun> {
   struct Share {
     std::size_t first = 0;
     std::size_t last = 0;     ///< one past the last call
-    std::size_t rows = 0;     ///< of these calls
+    std::size_t rows = 0;     ///< number of rows of these calls
     std::size_t padding = 0;  ///< rows that are added to them
   };
 

@@ -50,11 +50,11 @@ class Batcher;
 /// If the handler throws, its rows fail with that error, and the next batch runs as usual.
 /// `reduce()` makes a handler that takes rows one by one.
 ///
-/// On the first node on which it is exposed, a batcher uses that node's clock and workers, its
-/// groups refer to that node's peers, and it ends with that node. Other nodes on which it is
-/// exposed pass their calls to it. A row of this process that comes before any node settles that it
-/// runs without one. The lock of ExposeOptions::exclusive belongs to the first node, too: another
-/// one is refused with InvalidArgument.
+/// A batcher belongs to the first node on which it is exposed. It uses that node's clock and
+/// workers, its groups refer to that node's peers, and it ends with that node. Other nodes on which
+/// it is exposed pass their calls to it. A row of this process that comes before any node settles
+/// that it runs without one. The lock of ExposeOptions::exclusive belongs to the first node, too:
+/// another one is refused with InvalidArgument.
 ///
 /// Copies are handles of the same batcher. When the last handle is destroyed, waiting rows fail
 /// with ShutDown; a peer's call keeps a handle until it is done. Thread-safe. See docs/batching.md.
